@@ -8,7 +8,7 @@ from rolecall.core import clock
 
 
 class Alarm:
-    """A timer that calls `wake` at a set time; setting it again replaces the time."""
+    """A timer that calls `wake` at a set time, or at once if that time has passed."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake

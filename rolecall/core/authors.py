@@ -1,7 +1,7 @@
 """Record who writes a transaction and why.
 
-Every transaction that writes is signed with an `Author`; the triggers of `schema/audit.sql` copy it into the audit
-entry of each change, and `written_on()` takes the transaction's time from it.
+A transaction that changes audited records is signed with an `Author`. The triggers of `schema/audit.sql` copy it into
+the audit entry of each change, and `written_on()` takes the transaction's time from it.
 """
 
 import getpass
@@ -33,7 +33,7 @@ class Writer(msgspec.Struct, frozen=True):
 
 
 class Author(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """The author of a transaction. `bulk`: it writes the rows of an import, and its identities get no audit entries."""
+    """The author of a transaction. `bulk` marks an import, whose changes to identities get no audit entries."""
 
     caller: Writer
     action: str
@@ -43,7 +43,7 @@ class Author(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 def by(kind: AuthorKind, caller: Caller, action: str, now: datetime, correlation_id: str) -> Author:
-    """Return the author; the operation's name is stored in words (`create_token` as `Create token`)."""
+    """Return the author, with the kind Anyone for `NOBODY`; the action `create_token` is stored as `Create token`."""
     writer = Writer(None, AuthorKind.ANYONE, "") if caller is NOBODY else Writer(caller.id, kind, caller.name)
     return Author(caller=writer, action=in_words(action), created_date=now, correlation_id=correlation_id)
 
@@ -73,12 +73,11 @@ def in_words(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-# SQL that sets the author for the rest of the transaction, in the same round trip that authorizes the caller.
+# SQL that sets the author for the rest of the transaction. It can be part of the query that authorizes the caller.
 SIGN = "set_config('rolecall.author', %(author)s, true)"
 
 
 async def sign(db: Db, author: Author) -> None:
-    """Set the author for the rest of this transaction."""
     await execute(db, f"SELECT {SIGN}", author=signature(author))
 
 

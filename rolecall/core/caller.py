@@ -13,7 +13,7 @@ class Scope(StrEnum):
     IMPORTS_READ = "imports:read"
     IMPORTS_WRITE = "imports:write"
     IDENTITIES_READ = "identities:read"
-    # Changes of people and their supervisors, also through imports of an identity source.
+    # Changes to people and their supervisors, also through imports of an identity source.
     IDENTITIES_WRITE = "identities:write"
     PERSONNEL_EVENTS_READ = "personnel-events:read"
     PERSONNEL_EVENTS_WRITE = "personnel-events:write"
@@ -34,12 +34,12 @@ class Scope(StrEnum):
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """An API token, or a person signed in to the console.
+    """An API token, a person signed in to the console, `SYSTEM` or `NOBODY`.
 
     `is_limited`: the person sees only records that concern them (`identities/authority.py`).
     `stands_in_for`: the people for whom the person currently responds, each with the type of response.
     `refused_scopes`: scopes of the token that its owner may no longer use.
-    `own_scopes`: scopes that everyone has for records that concern them; scopes of the person's role are left out.
+    `own_scopes`: scopes that the person has only for records that concern them, for example as a supervisor or owner.
     """
 
     id: UUID

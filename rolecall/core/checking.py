@@ -31,7 +31,7 @@ from pydantic_core import PydanticCustomError, PydanticUseDefault
 
 from rolecall.core import clock, ids
 from rolecall.core.errors import Invalid, Problem
-from rolecall.core.text import CONTROL, INVISIBLE, fold, has_control, is_blank
+from rolecall.core.text import CONTROL, INVISIBLE, counted, fold, has_control, is_blank
 
 Json = dict[str, Any]
 # The resolved addresses of each host name.
@@ -58,7 +58,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Body(BaseModel):
-    """Validate a request body: unknown fields are ignored, and null in an optional field counts as absent."""
+    """A request body. Unknown fields are ignored, and `check` treats a field that is null as absent."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, frozen=True, extra="ignore", strict=True, hide_input_in_errors=True
@@ -68,11 +68,25 @@ class Body(BaseModel):
 B = TypeVar("B", bound=BaseModel)
 
 
+def naming_the_person(field: str, rules: Json | None = None) -> ConfigDict:
+    """Return settings that document a field as required. `rules` are added to the schema.
+
+    A token must name the person who acts. The console may omit the field, because the person is signed in.
+    """
+
+    def describe(schema: Json) -> None:
+        schema |= rules or {}
+        schema["required"] = [*schema.get("required", ()), field]
+        schema["properties"][field] = {"type": "string", "format": "uuid"}
+
+    return ConfigDict(json_schema_extra=describe)
+
+
 def check(model: type[B], raw: Json, facts: Facts, also: Iterable[Problem] = ()) -> B:
     """Return the validated body; raise Invalid with its problems and those in `also`."""
     problems = list(also)
     try:
-        body = model.model_validate(_as_meant(raw), context=facts)
+        body = model.model_validate(_normalized(raw), context=facts)
     except ValidationError as error:
         raise Invalid(*(_problem(entry) for entry in error.errors(include_url=False)), *problems) from None
     if problems:
@@ -92,7 +106,7 @@ def valid_fields(model: type[BaseModel], raw: Json, facts: Facts) -> dict[str, A
     Rules that need the database can then be checked even if another field is invalid, so that one response reports
     every problem.
     """
-    found, meant = {}, _as_meant(raw)
+    found, meant = {}, _normalized(raw)
     for name, single in _single_fields(model).items():
         with suppress(ValidationError):
             found[name] = getattr(single.model_validate(meant, context=facts), name)
@@ -102,7 +116,7 @@ def valid_fields(model: type[BaseModel], raw: Json, facts: Facts) -> dict[str, A
 def valid_entries(model: type[B], entries: object, facts: Facts, *, most: int) -> dict[int, B]:
     """Return the valid entries among the first `most` of a list, keyed by index."""
     found = {}
-    for place, entry in enumerate(_as_meant(entries[:most]) if isinstance(entries, list) else ()):
+    for place, entry in enumerate(_normalized(entries[:most]) if isinstance(entries, list) else ()):
         with suppress(ValidationError):
             found[place] = model.model_validate(entry, context=facts)
     return found
@@ -130,7 +144,7 @@ def mentioned_ids(raw: Any) -> list[UUID]:
 
 
 def broken(message: str) -> PydanticCustomError:
-    """Return a validation error with exactly this message."""
+    """Return a validation error with this message; `{name}` in it is later replaced by the name of the field."""
     return PydanticCustomError("rule", "{message}", {"message": message})
 
 
@@ -232,7 +246,7 @@ Name = Annotated[str, _CONTROL_FREE, BeforeValidator(_required, json_schema_inpu
 OptionalName = Annotated[str, _CONTROL_FREE, BeforeValidator(_not_blank, json_schema_input_type=_A_NAME)]
 # An optional value: blank text counts as absent, and the default applies.
 Maybe = Annotated[_T, BeforeValidator(_absent_if_blank)]
-# Strip white space around short texts, so that two names cannot differ only in white space. Other texts stay unchanged.
+# Strip white space around short texts, so that names cannot differ only in white space. Other texts stay unchanged.
 STRIPPED = BeforeValidator(_strip)
 Text100 = Annotated[Text, STRIPPED, Field(max_length=100)]
 Text128 = Annotated[Text, STRIPPED, Field(max_length=128)]
@@ -249,19 +263,18 @@ Moment = Annotated[datetime, BeforeValidator(_moment, json_schema_input_type=_DA
 OptionalComment = Maybe[Text | None]
 
 
-def _as_meant(value: Any) -> Any:
-    """Return the value without nulls, and with 5.0 as the whole number 5: JSON does not distinguish 5.0 and 5."""
+def _normalized(value: Any) -> Any:
+    """Remove fields that are null, and convert 5.0 to the whole number 5: JSON does not distinguish 5.0 from 5."""
     if isinstance(value, dict):
-        return {key: _as_meant(item) for key, item in value.items() if item is not None}
+        return {key: _normalized(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
-        return [_as_meant(item) for item in value]
+        return [_normalized(item) for item in value]
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
 
 
 def _plain(limit: float) -> float:
-    """Return a limit of 100.0 as 100."""
     return int(limit) if limit == int(limit) else limit
 
 
@@ -278,8 +291,8 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "float_parsing": lambda _: "{name} must be a number",
     "greater_than_equal": lambda ctx: f"{{name}} must be at least {_plain(ctx['ge'])}",
     "less_than_equal": lambda ctx: f"{{name}} must be at most {_plain(ctx['le'])}",
-    "too_long": lambda ctx: f"{{name}} must have at most {ctx['max_length']} entries",
-    "too_short": lambda ctx: f"{{name}} must have at least {ctx['min_length']} entries",
+    "too_long": lambda ctx: f"{{name}} must have at most {counted(ctx['max_length'], 'entry', 'entries')}",
+    "too_short": lambda ctx: f"{{name}} must have at least {counted(ctx['min_length'], 'entry', 'entries')}",
     "list_type": lambda _: "{name} must be a list",
     "dict_type": lambda _: "{name} must be an object",
     "model_type": lambda _: "{name} must be an object",
@@ -296,7 +309,7 @@ def _problem(entry: Any) -> Problem:
     # For a default value that fails validation, pydantic reports the Python name of the field.
     is_default = entry["input"] is None and isinstance(last, str) and "_" in last
     path = (*above, to_camel(last) if is_default else last)
-    # pydantic's generic length error does not say what it counted.
+    # pydantic may report the same length error for strings and lists; a string is measured in characters.
     kind = f"string_{entry['type']}" if isinstance(entry["input"], str) else entry["type"]
     say = _SENTENCES.get(kind) or _SENTENCES.get(entry["type"], _not_valid)
     sentence = say(entry.get("ctx", {}))

@@ -13,7 +13,7 @@ import msgspec
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.paging import PAGE_SIZE
 
-# The key of an index has at most 2,704 bytes. Names that identify a state can be longer: one number per application.
+# The limit of an index entry is 2,704 bytes. A list name that contains a number for each application can be longer.
 _LONGEST_NAME = 400
 
 
@@ -62,7 +62,7 @@ async def _store(db: Db, name: str, rows: str, now: datetime, **params: object) 
 
 
 async def stored_texts(db: Db, names: Sequence[str]) -> dict[str, str]:
-    """Return the texts that are stored under these names; see `list_name`."""
+    """Return the texts that are stored under these names. The calling code must shorten the names with `list_name`."""
     rows = await fetch_rows(
         db, "SELECT list, key[1] FROM stored_pages WHERE list = ANY(%(names)s) AND page = 1", names=list(names)
     )
@@ -70,7 +70,7 @@ async def stored_texts(db: Db, names: Sequence[str]) -> dict[str, str]:
 
 
 async def store_texts(db: Db, texts: str, now: datetime, **params: object) -> None:
-    """Store computed texts; `texts` selects `list` and `key`. Insert in order, to avoid deadlocks of two readers."""
+    """Store computed texts; `texts` selects `list` and `key`. Insert in order, to avoid deadlocks between readers."""
     await execute(
         db,
         f"""INSERT INTO stored_pages (list, page, total, key, found_on)

@@ -25,17 +25,17 @@ MIB = 1024 * 1024
 SECRET_KEY_BYTES = 32
 Network = IPv4Network | IPv6Network
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-# Variables that client commands and tests read.
+# Known variables that are not settings of the service: client commands and tests read them.
 _OF_OTHERS = ("ROLECALL_URL", "ROLECALL_TOKEN", "ROLECALL_PROFILE", "ROLECALL_FAULTS", "ROLECALL_TEST_DATABASE_URL")
 _ALIKE = 0.85
 _HOST = re.compile(r"([a-z0-9_-]+\.)*[a-z0-9_-]*[a-z_-][a-z0-9_-]*\.?", re.IGNORECASE | re.ASCII)
-# Environment variables that sources may name as their secret.
+# The prefix of the environment variables that sources may name as their secret.
 SOURCE_SECRET_PREFIX = "ROLECALL_SOURCE_SECRET_"  # noqa: S105
 _OIDC = ("oidc_issuer", "oidc_client_id", "oidc_client_secret")
 
 
 class ConfigError(CannotRun):
-    """Settings are invalid; each line of the message names a setting and says what is wrong with it."""
+    """Settings or the secret key cannot be used; each line of the message is one problem."""
 
 
 class RateLimit(msgspec.Struct, frozen=True):
@@ -141,7 +141,7 @@ def _setting(environ: Mapping[str, str], field: str) -> str | None:
 
 
 def _database_url(name: str) -> Callable[[str], str]:
-    """Return a parser that does not print an invalid URL: PostgreSQL's error would repeat a password with an `@`."""
+    """Return a parser whose error does not quote the URL: PostgreSQL's own error can contain part of a password."""
 
     def read(text: str) -> str:
         try:
@@ -236,7 +236,7 @@ def _url(name: str, text: str) -> str:
 
 
 def _issuer(text: str) -> str:
-    """Return the issuer exactly as the provider spells it, including a trailing slash."""
+    """Check the issuer and return it unchanged, including a trailing slash: it must match the provider's spelling."""
     parts = urlsplit(_url("OIDC_ISSUER", text))
     if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
         raise ConfigError(f"ROLECALL_OIDC_ISSUER: {text!r} is not an https URL")
@@ -265,7 +265,6 @@ def _networks(name: str) -> Callable[[str], tuple[Network, ...]]:
 
 
 def _source_hosts(text: str) -> AllowedHosts:
-    """Parse names, addresses and networks, separated by commas."""
     names, networks = set(), []
     for part in (part.strip() for part in text.split(",") if part.strip()):
         try:

@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 def cycles(parents: Mapping[T, T]) -> Iterator[list[T]]:
-    """Yield each cycle once, from child to parent, starting with the member that comes first in `parents`."""
+    """Yield each cycle once, from child to parent; the first member is the one that the search reached first."""
     done = set[T]()
     for start in parents:
         path: dict[T, None] = {}

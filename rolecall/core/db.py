@@ -1,8 +1,8 @@
 """Access PostgreSQL through psycopg.
 
-`make_pool` creates a connection pool, and `transaction` runs one atomic step. All queries use named parameters:
-`fetch_all` and `fetch_one` map rows to msgspec structs by position, `fetch_rows` returns tuples, and `fetch_value`
-returns a single value.
+`make_pool` creates a connection pool, and `transaction` runs one atomic step. `fetch_all` and `fetch_one` map rows to
+msgspec structs by position, `fetch_rows` returns tuples, and `fetch_value` returns a single value. All queries use
+named parameters.
 """
 
 import select
@@ -39,7 +39,7 @@ set_json_loads(msgspec.json.decode)
 
 
 def session_options(base_url: str, **more: str) -> str:
-    """Return the session settings of every connection; triggers that build webhook bodies read the base URL."""
+    """Return session settings as options of a connection."""
     settings = {
         "timezone": "UTC",
         "jit": "off",
@@ -47,6 +47,7 @@ def session_options(base_url: str, **more: str) -> str:
         "synchronous_commit": "on",
         # The planner underestimates the cost of incremental sorts, and would read all rows of a filter to return 50.
         "enable_incremental_sort": "off",
+        # Triggers write the base URL into webhook bodies.
         "rolecall.base_url": base_url,
         "plan_cache_mode": "auto",
         # The server notices a process that is cut off, and releases its locks.
@@ -60,7 +61,7 @@ def session_options(base_url: str, **more: str) -> str:
 
 
 def reachable(url: str) -> str:
-    """Return the database URL with timeouts added, unless it has its own."""
+    """Return the database URL with timeouts and keepalives; parameters that the URL already has are kept."""
     given = conninfo_to_dict(url)
     return make_conninfo(url, **{name: value for name, value in _NOTICE_LOSS.items() if name not in given})
 
@@ -84,7 +85,7 @@ ONE_PLAN_FOR_ALL = {"plan_cache_mode": "force_generic_plan", "random_page_cost":
 
 
 def make_pool(config: Config, url: str | None = None, **settings: str) -> Pool:
-    """Create a closed pool; open it inside the event loop that uses it."""
+    """Create a closed pool. The calling code must open it inside the event loop that uses it."""
     url = url or config.database_url
     assert url
     return Pool(
@@ -102,12 +103,15 @@ def make_pool(config: Config, url: str | None = None, **settings: str) -> Pool:
 
 
 async def _check_settings(base_url: str, db: Db) -> None:
-    """Refuse a connection without the session settings: triggers would fail in the middle of a request."""
+    """Refuse a connection without the right `rolecall.base_url`, because triggers write it into webhook bodies.
+
+    If the setting is missing, the triggers would fail in the middle of a request.
+    """
     in_force = await fetch_value(db, "SELECT current_setting('rolecall.base_url', true)")
     if in_force != base_url:
         raise OperationalError(
-            f"the pooler drops session settings, and the role has rolecall.base_url = {in_force!r} instead of"
-            f" {base_url!r}; see docs/scaling.md"
+            f"the pooler drops session settings, and the role's rolecall.base_url is {in_force or 'not set'} instead of"
+            f" {base_url}; see docs/scaling.md"
         )
 
 
@@ -129,7 +133,7 @@ async def transaction(db: Db, name: str) -> AsyncGenerator[None]:
     fault(f"{name}.after-commit")
 
 
-# Bounded, because some statements contain an import number.
+# The cache is bounded, because some statements contain an import number.
 @lru_cache(maxsize=1024)
 def struct_row(struct: type[T], sql: str) -> Callable[[AsyncCursor[Any]], Callable[[Sequence[Any]], T]]:
     """Return a row factory that maps columns to struct fields by position and checks once that the names agree."""

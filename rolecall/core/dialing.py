@@ -13,11 +13,11 @@ from email.utils import parsedate_to_datetime
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from rolecall.core import clock, guard
+from rolecall.core import address_check, clock
 
 _NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
-# Tests replace this to block every address but loopback.
+# Tests replace this to record which addresses are contacted.
 make_socket = socket.socket
 
 
@@ -27,7 +27,7 @@ class Blocked(OSError):
 
 def guarded_connector(
     scheme: str,
-    allowed: tuple[guard.Network, ...],
+    allowed: tuple[address_check.Network, ...],
     threads: ThreadPoolExecutor,
     *,
     keepalive: float,
@@ -48,9 +48,11 @@ def guarded_connector(
     )
 
 
-def check_address(address: str, allowed: tuple[guard.Network, ...], *, encrypted: bool) -> None:
+def check_address(address: str, allowed: tuple[address_check.Network, ...], *, encrypted: bool) -> None:
     """Raise Blocked for an address that must not be contacted; without encryption it must be in `allowed`."""
-    refused = guard.is_refused(address, allowed) if encrypted else not guard.is_allowed(address, allowed)
+    refused = (
+        address_check.is_refused(address, allowed) if encrypted else not address_check.is_allowed(address, allowed)
+    )
     if refused:
         raise Blocked("blocked")
 
@@ -75,7 +77,7 @@ class _Resolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         try:
-            found = await guard.look_up(host, family, self._threads)
+            found = await address_check.look_up(host, family, self._threads)
         except UnicodeError as error:
             raise OSError(str(error)) from error
         return [

@@ -1,4 +1,4 @@
-"""Define the errors that callers see; `web/errors.py` converts them to responses."""
+"""Define the errors of the service; `web/errors.py` converts those that callers see to responses."""
 
 import re
 
@@ -14,7 +14,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class CannotRun(Exception):
-    """The process cannot run; the message tells the operator why in one line."""
+    """The process cannot run; the message tells the operator why."""
 
 
 class RolecallError(Exception):

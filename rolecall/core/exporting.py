@@ -30,9 +30,9 @@ _BATCH = 4000
 _SETTINGS = {
     # Plan for reading everything, not for the first rows.
     "cursor_tuple_fraction": "1.0",
-    # Reports sort all rows.
+    # Memory for sorting: reports sort all rows.
     "work_mem": "64MB",
-    # The server ends a snapshot that a stuck process holds.
+    # Let the server end a snapshot that a stuck process holds.
     "idle_in_transaction_session_timeout": "5min",
 }
 
@@ -40,7 +40,8 @@ _SETTINGS = {
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """An export that is about to begin, with `filters` as the caller gave them.
 
-    `report_id` is the report that it runs, if any; `location` is the folder that a scheduled report is written to.
+    `report_id` is the report that it runs, if any. `location` is set only for scheduled reports: it is the path of the
+    file in the plan that records the run, and the folder of the file in the plan that writes it.
     """
 
     id: UUID
@@ -102,7 +103,7 @@ async def write(
     """Yield the file piece by piece; record rows, bytes and digest in `outcome`."""
     digest = hashlib.sha256()
     outcome.no_data_before = whole.no_data_before
-    # Write in a thread, because writing uses CPU time; use only one, so that closing waits for a running write.
+    # Write in a thread, because writing uses CPU time; use one thread, so that closing waits for a running write.
     thread = ThreadPoolExecutor(1, "export")
     run = partial(asyncio.get_running_loop().run_in_executor, thread)
 

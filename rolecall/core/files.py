@@ -50,7 +50,7 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 class StoreUnreachable(Exception):
-    """The shared file store does not answer; nothing was changed, and a later attempt may succeed."""
+    """The shared file store cannot be reached or reports an error; a later attempt may succeed."""
 
 
 def library_errors() -> tuple[type[Exception], ...]:
@@ -60,7 +60,10 @@ def library_errors() -> tuple[type[Exception], ...]:
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Return the fsspec file system of a location and the path in it; raise ValueError or ImportError."""
+    """Return the fsspec file system of a location and the path in it.
+
+    Raise ValueError if fsspec cannot use the location, and ImportError if a library is missing.
+    """
     from fsspec.core import url_to_fs
 
     files, root = url_to_fs(url)
@@ -102,7 +105,7 @@ class Store(msgspec.Struct, frozen=True):
 
     @contextmanager
     def reading(self, location: str) -> Iterator[BinaryIO]:
-        """Open a file to read it in pieces; raise `StoreUnreachable` if the store fails meanwhile."""
+        """Open a file to read it in pieces; raise `StoreUnreachable` if a shared store fails."""
         if self.url is None:
             with FileIO(self.folder / location) as file:
                 yield file
@@ -125,7 +128,7 @@ class Store(msgspec.Struct, frozen=True):
                     files.rm_file(f"{root}/{location}")
 
     def sweepable(self, now: datetime) -> list[str]:
-        """Return the locations of files stored two to eight days ago, which no open transaction can still reference."""
+        """Return the locations of files stored two to eight days ago: no open transaction can still add their rows."""
         days = [f"{now - timedelta(days=n):%Y/%m/%d}" for n in range(2, 9)]
         return [f"{day}/{name}" for day in days for name in self._names(day)]
 
@@ -145,7 +148,10 @@ class Store(msgspec.Struct, frozen=True):
 
     @contextmanager
     def _shared(self) -> Iterator[tuple[Any, str]]:
-        """Yield the file system and the path in it; raise `StoreUnreachable` if it fails."""
+        """Yield the file system and the path in it.
+
+        Raise `StoreUnreachable` for errors of the store, except a missing file and a full disk.
+        """
         assert self.url
         try:
             yield file_system(self.url)

@@ -19,7 +19,7 @@ def new_id() -> UUID:
 
 
 def guid(text: object) -> UUID | None:
-    """Parse a GUID in its hyphenated form; return None for any other text."""
+    """Parse a GUID in its hyphenated form; return None for anything else."""
     return UUID(text) if isinstance(text, str) and _GUID.fullmatch(text) else None
 
 

@@ -18,7 +18,8 @@ class InFlight(Generic[Result]):
     def __init__(self, wake: Callable[[], None], gather_seconds: float = 0) -> None:
         """Start with nothing in flight.
 
-        `wake` requests a turn. It is called after a result, `gather_seconds` later if other messages are in flight.
+        `wake` requests a turn. It is called when a result arrives or, if other messages are still in flight,
+        `gather_seconds` later, so that one turn records several results.
         """
         self._wake, self._gather_seconds = wake, gather_seconds
         self._tasks: set[asyncio.Task[None]] = set()
@@ -51,7 +52,10 @@ class InFlight(Generic[Result]):
         self._wake()
 
     def ended(self) -> list[Result]:
-        """Return the results to record; `drop` them after the commit, so that a failed turn records them again."""
+        """Return the results to record.
+
+        The calling code must `drop` them after the commit, so that the next turn records them again if this one fails.
+        """
         return list(self._ended)
 
     def drop(self, recorded: list[Result]) -> None:

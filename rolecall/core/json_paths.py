@@ -19,7 +19,10 @@ def flattened(record: Record, prefix: str = "", depth: int = _DEEPEST) -> Iterat
 
 
 def value_at(value: object, path: str) -> object:
-    """Return the value at a path: `name.givenName`, `emails[type=work].value`, `emails[0].value` or `groups[].name`."""
+    """Return the value at a path: `name.givenName`, `emails[type=work].value`, `emails[0].value` or `groups[].name`.
+
+    Return None if there is no such value.
+    """
     if not path:
         return value
     if isinstance(value, dict) and path in value:

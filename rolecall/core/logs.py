@@ -1,13 +1,15 @@
 """Log to stderr, one line per event, as text or JSON. Bodies are never logged."""
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, BinaryIO
+from functools import partial
+from typing import Any, TextIO, cast
 
 import msgspec
 import structlog
@@ -22,23 +24,31 @@ _SHARED: list[Processor] = [
 ]
 
 
-_log = structlog.get_logger("rolecall.http")
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)
-# Formats a request as one line; None if structlog formats it, with colors.
-_request_line: Callable[[dict[str, Any]], str] | None = None
 _unwritten: list[bytes] = []
-# Values with one of these characters are quoted in text logs.
-_QUOTED = frozenset(" =\"'")
+
+
+class _Style(msgspec.Struct, frozen=True):
+    """The formats of a request line and of one field in it, the same as in structlog's console renderer."""
+
+    line: str
+    field: str
+
+
+_PLAIN = _Style("%s [info     ] request %s", "%s=%s")
+_COLORED = _Style(
+    "\x1b[2m%s\x1b[0m [\x1b[32m\x1b[1minfo     \x1b[0m] \x1b[1mrequest\x1b[0m %s",
+    "\x1b[36m%s\x1b[0m=\x1b[35m%s\x1b[0m",
+)
 
 
 def log_request(**fields: Any) -> None:
-    """Log a request. Avoid structlog, which costs a third as much as reading a record, unless the output is colored."""
+    """Log a request without structlog, whose overhead would be a third of the time of reading a record."""
     if _request_line is None:
-        _log.info("request", **fields)
         return
     # Coalesce the lines of one event loop iteration: each write releases the GIL and waits to get it back.
     if not _unwritten:
-        asyncio.get_running_loop().call_soon(_write, sys.stderr.buffer)
+        asyncio.get_running_loop().call_soon(_write_lines)
     _unwritten.append(_request_line(fields).encode() + b"\n")
 
 
@@ -46,30 +56,57 @@ def _json_line(fields: dict[str, Any]) -> str:
     return _encode({**fields, "event": "request", "level": "info", "time": datetime.now(UTC)})
 
 
-def _text_line(fields: dict[str, Any]) -> str:
-    """Return the line of a request as structlog's console renderer would write it."""
-    shown = " ".join(f"{key}={_quoted(_shown(fields[key]))}" for key in sorted(fields))
-    return f"{datetime.now(UTC).isoformat()[:-6]}Z [info     ] request {shown}"
+def _text_line(style: _Style, fields: dict[str, Any]) -> str:
+    shown = [style.field % (key, _as_text(fields[key])) for key in sorted(fields)]
+    # msgspec formats a time in a fifth of the time that `isoformat` takes.
+    return style.line % (_ENCODER.encode(datetime.now(UTC)).decode()[1:-1], " ".join(shown))
 
 
-def _quoted(value: object) -> object:
-    return value if not isinstance(value, str) or _QUOTED.isdisjoint(value) else repr(value)
+def _as_text(value: object) -> object:
+    """Return the value for a text log: in one line, and in quotes if it contains a blank, an equals sign or a quote."""
+    shown = value if isinstance(value, int | float) else _shown(value)
+    if isinstance(shown, str) and (" " in shown or "=" in shown or '"' in shown or "'" in shown):
+        return repr(shown)
+    return shown
 
 
-def _write(lines: BinaryIO) -> None:
-    lines.writelines(_unwritten)
-    lines.flush()
+# Formats a request as one line; `configure` chooses the format. None if the program, such as a benchmark, logs nothing.
+_request_line: Callable[[dict[str, Any]], str] | None = None
+
+
+def _write_lines() -> None:
+    lines = b"".join(_unwritten)
+    # Clear first: if the write fails, the lines are lost, but later requests are logged.
     _unwritten.clear()
+    with contextlib.suppress(OSError):
+        sys.stderr.buffer.write(lines)
+        sys.stderr.buffer.flush()
+
+
+class _Lossy:
+    """A stream that drops what it cannot write, so that a full disk or a closed pipe stops only the log."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
 
 
 def configure(form: str) -> None:
     """Configure logging once per process, including the warnings of libraries."""
     global _request_line  # noqa: PLW0603
-    _request_line = _json_line if form == "json" else None if _is_colored() else _text_line
+    _request_line = _json_line if form == "json" else partial(_text_line, _COLORED if _is_colored() else _PLAIN)
     render = _json_renderer() if form == "json" else _text_renderer()
     structlog.configure(
         processors=[*_SHARED, *render],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Lossy(sys.stderr))),
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         cache_logger_on_first_use=True,
     )

@@ -47,7 +47,10 @@ class Applied(msgspec.Struct, frozen=True):
         return [*unknown, *([f"the functions of version {'.'.join(map(str, self.version))}"] if newer else [])]
 
     def behind(self) -> list[str]:
-        """Return the names still to be applied, in order; the schema files of a newer program are kept."""
+        """Return the names of files to apply, in order, and of schema files that no longer exist.
+
+        If the database is ahead, return only migrations: the schema files of a newer program are kept.
+        """
         missing = [file.name for file in _files() if file.name not in self.migrations]
         known = schema.digests()
         changed = [name for name, digest in known.items() if self.schema.get(name) != digest]
@@ -80,7 +83,7 @@ async def differences(db: Db) -> tuple[list[str], list[str]]:
 
 
 def check(url: str) -> None:
-    """Raise unless the database is at this version; for commands that must not create or change a database."""
+    """Raise unless the database is at this version; for commands that must not create or migrate a database."""
     with psycopg.connect(url, autocommit=True) as db:
         if is_set_aside(db):
             raise MigrationError(INTERRUPTED)
@@ -105,7 +108,7 @@ def is_new(applied: list[str]) -> bool:
 
 
 def pending(db: psycopg.Connection) -> list[str]:
-    """Return the names still to be applied; raise if the database is newer or an applied migration was changed."""
+    """Return what is still to be applied; raise if the database is newer or an applied migration was changed."""
     applied = read_applied(db)
     for file in _files():
         if applied.migrations.get(file.name, _digest(file)) != _digest(file):
@@ -143,16 +146,19 @@ def _apply(db: psycopg.Connection) -> list[str]:
             " name text PRIMARY KEY, sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
         )
         schema.make_table(db)
-    for file in (file for file in _files() if file.name in todo):
+    files = [file for file in _files() if file.name in todo]
+    for file in files:
         sql = file.read_bytes()
         with db.transaction(), schema.naming(file.name, sql):
             db.execute(sql)
             db.execute("INSERT INTO migrations (name, sha256) VALUES (%s, %s)", (file.name, _digest(file)))
+            # Apply all schema files again: the triggers of the audit list the columns of their tables.
+            db.execute("UPDATE schema_files SET sha256 = ''")
             fault("migration.before-commit")
         fault("migration.after-commit")
-    if names := [name for name in todo if name.startswith("schema/")]:
+    if names := [name for name in pending(db) if name.startswith("schema/")]:
         schema.apply(db, names)
-    return todo
+    return [*(file.name for file in files), *names]
 
 
 def _files() -> list[Path]:

@@ -1,4 +1,4 @@
-"""Page through lists: 50 rows and an exact total. Every page costs the same, with any filter.
+"""Page through lists: 50 rows and an exact total.
 
 A large table is a `Listing`, whose totals the triggers of `schema/core.sql` maintain; a list that never changes is a
 `FrozenListing`, whose page starts are stored once; `fetch_page` serves small lists. `docs/lists.md` explains all three.
@@ -71,7 +71,7 @@ class PastPage(Page[T], Generic[T], rename="camel"):
 
 
 class Whole(PastPage[T], Generic[T]):
-    """A list to read later, part by part in batches. Fetching the page `EVERYTHING` returns it."""
+    """A list to read later in batches, one part after another. Fetching the page `EVERYTHING` returns a `Whole`."""
 
     parts: list[Rows[T]] = []
 
@@ -102,7 +102,7 @@ def read_already(items: Sequence[T]) -> Whole[T]:
 
 
 class Listing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """The description of a list. Filters on columns that are not facets are counted through their index."""
+    """The description of a list. If a filter is not on a facet, the matching rows are counted through an index."""
 
     table: str
     row: str
@@ -178,7 +178,11 @@ def _select_all(listing: Listing[Any], filters: frozenset[str]) -> str:
 
 
 class _Direction(msgspec.Struct, frozen=True):
-    """SQL for a direction; `nearest` is the number of the boundary key (`list_contents.keys`) to start from."""
+    """SQL fragments to page a list in one direction.
+
+    `seek`, `read` and `until` are comparison operators. `nearest` is the number of the boundary key
+    (`list_contents.keys`) to start from, and `before` is the number of rows before that key in this direction.
+    """
 
     order: str
     seek: str
@@ -234,10 +238,9 @@ _COUNTED = """
 
 
 class FrozenListing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A list that never changes, so that the start of each page is stored once.
+    """A list whose page starts are stored once: it never changes, or each of its states has another `version`.
 
-    `key` maps the columns of the sort order to their types. A list that can change has a `version`: SQL for a text that
-    differs after each change.
+    `version` is SQL for a text that differs after each change. `key` maps the columns of the sort order to their types.
     """
 
     columns: str
@@ -252,7 +255,7 @@ class FrozenListing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 async def fetch_frozen(db: Db, listing: FrozenListing[T], name: str, page: int, **params: object) -> Page[T]:
-    """Fetch a page of a frozen listing; `name` identifies the list and its version."""
+    """Fetch a page of a frozen listing; `name` and the `version` of the listing identify the stored pages."""
     if page == EVERYTHING:
         return all_of([frozen_rows(listing, **params)])
     total, items = await fetch_stretch(db, listing, name, (page - 1) * PAGE_SIZE, PAGE_SIZE, **params)
@@ -267,7 +270,7 @@ def frozen_rows(listing: FrozenListing[T], **params: object) -> Rows[T]:
 async def fetch_stretch(
     db: Db, listing: FrozenListing[T], name: str, skip: int, take: int, **params: object
 ) -> tuple[int, list[T]]:
-    """Return the total and `take` rows after the first `skip`."""
+    """Return the total, and at most `take` rows after the first `skip` rows."""
     start = ", ".join(f"place.key[{n}]::{type}" for n, type in enumerate(listing.key.values(), 1))
     page, within = divmod(skip, PAGE_SIZE)
     sql = f"""
@@ -358,9 +361,10 @@ async def fetch_page(
     given: str = "",
     **params: object,
 ) -> Page[T]:
-    """Fetch a page of a small list by OFFSET. `total` selects a number, `items` ordered rows (first column not null).
+    """Fetch a page of a small list by OFFSET.
 
-    Both may use the WITH clause `given`.
+    `total` selects the number of rows. `items` selects the rows in order; their first column must not be null. Both may
+    use the WITH clause `given`.
     """
     if page == EVERYTHING:
         return whole(make, f"{given} {items}", **params)

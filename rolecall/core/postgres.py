@@ -98,7 +98,10 @@ def revive(data_dir: Path) -> bool:
 
 
 def make_folder(folder: Path) -> None:
-    """Create the data folder, or remove other users' access to an existing one."""
+    """Create the data folder, or remove other users' access to an existing one if that is possible.
+
+    Raise CannotRun if the folder is not writable.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -106,8 +109,9 @@ def make_folder(folder: Path) -> None:
     except OSError as error:
         raise CannotRun(f"The data folder {folder} cannot be written: {error.strerror}") from error
     status = folder.stat()
-    # Under root, PostgreSQL runs as another user, who must traverse the folder. A sticky one such as /tmp stays shared.
+    # Under root, PostgreSQL runs as another user, who must be able to traverse the folder.
     most = 0o701 if os.geteuid() == 0 else 0o700
+    # A folder with the sticky bit, such as /tmp, stays shared.
     if not status.st_mode & stat.S_ISVTX:
         _restrict(folder, status, most)
 
@@ -290,7 +294,7 @@ def _make_system_user(name: str) -> pwd.struct_passwd:
 
 
 def allow_traversal(path: Path) -> None:
-    """Let the server's user traverse the folders above `path` without listing them."""
+    """Let all users, and so the server's user, traverse the folders above `path` without listing them."""
     for folder in path.parents:
         mode = folder.stat().st_mode
         if not mode & 0o001:

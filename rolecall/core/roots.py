@@ -6,14 +6,14 @@ from urllib.parse import unquote
 
 
 def is_plain(url: str) -> bool:
-    """Return whether a path contains no traversal, even after repeated URL decoding."""
+    """Return whether a URL, fully decoded, contains no `..`, backslash or unprintable character."""
     while (decoded := unquote(url)) != url:
         url = decoded
     return ".." not in url and "\\" not in url and url.isprintable()
 
 
 def is_below(roots: Sequence[Path], path: Path) -> bool:
-    """Return whether the path is below a root. Resolve it first, so that neither `..` nor a link escapes."""
+    """Return whether the path, with `..` and links resolved, is below a root. The roots must be resolved already."""
     try:
         resolved = path.resolve()
     except (OSError, RuntimeError):  # a cycle of links
@@ -22,7 +22,7 @@ def is_below(roots: Sequence[Path], path: Path) -> bool:
 
 
 def root_of(roots: Sequence[str], url: str) -> str | None:
-    """Return the root that the URL is below, or None."""
+    """Return the root that the URL is below; return None if there is none, or if the URL could leave the root."""
     below = (f"{root.rstrip('/')}/" for root in roots if "://" in root)
     found = next((root for root in below if url.startswith(root)), None)
     # fsspec chains file systems with `::`, which would bypass the root.

@@ -1,6 +1,6 @@
 """Apply repeatable SQL: the functions, triggers and views of `rolecall/schema`, after the migrations.
 
-A file is applied again when its digest differs from the one in the table `schema_files`; all that differ are applied in
+A file is applied again when its digest differs from the one in the table `schema_files`. All such files are applied in
 one transaction. The table also records which objects each file created, so that objects that no file creates any more
 are dropped, and which version of the program applied them, so that an older program does not replace newer files.
 """
@@ -75,7 +75,10 @@ class MigrationError(CannotRun):
 
 
 def digests() -> dict[str, str]:
-    """Return the digest of every file by its name, in the order in which they are applied."""
+    """Return a digest for every file by its name, in the order in which they are applied.
+
+    Each digest also covers the files in `_GENERATORS`.
+    """
     texts = {package: _path(package).read_bytes() for package in PACKAGES}
     shared = hashlib.sha256(b"".join(texts.get(package, b"") for package in _GENERATORS))
     return {f"schema/{package}.sql": _continued(shared, text) for package, text in texts.items()}

@@ -1,15 +1,22 @@
-"""Recognize secrets by the names of their columns or attributes.
+"""Recognize secrets by the names of their columns or attributes; hide them in JSON and in text.
 
 This is the only list of such names. It covers directories, databases, SAP and web applications, in several languages.
 """
 
 import re
+from functools import lru_cache
+from typing import Any
+
+import msgspec
 
 from rolecall.core.text import without_accents
 
+# Shown and stored instead of a secret.
+HIDDEN = "•••"
+
 
 def _letters(text: str) -> str:
-    """Return the letters and digits of a text, without case and accents."""
+    """Return the letters and digits of a text, case-folded and without accents."""
     return re.sub(r"[\W_]", "", without_accents(text.casefold()).replace("ł", "l"))
 
 
@@ -25,11 +32,12 @@ _ANYWHERE = tuple(map(_letters, (
     "jelszó", "mật khẩu", "kata sandi", "пароль", "κωδικός πρόσβασης", "סיסמ", "كلمة المرور", "كلمة السر", "รหัสผ่าน",
     "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "패스워드",
 )))  # fmt: skip
-# Words of a header that name a secret of any kind, and those that name a password.
+# Words of a header that name a secret, such as a token.
 _KEYS = {
     "credential", "credentials", "secret", "secrets", "token", "tokens", "hash", "hashes", "salt", "otp", "totp",
     "hotp", "pin", "pins", "jwt", "cookie", "cookies", "ssn",
 }  # fmt: skip
+# Words of a header that name a password.
 _PASSWORDS = {
     "pass", "passw", "psw", "pw", "pword", "mdp", "senha", "parola", "haslo", "heslo", "geslo", "zaporka", "parool",
     "sifre", "kodeord",
@@ -51,7 +59,7 @@ _ABOUT = (
     "blockcredential",
 )
 _ABOUT_WORDS = {"has", "provider", "count", "status", "length", "strength", "used", "type"}
-# The same for passwords, such as when a password was changed or what its rules are.
+# Parts of headers that describe a password, such as when it was changed or what its rules are.
 _ABOUT_PASSWORDS = (
     "change", "lastset", "lastmod", "lastupdat", "lastreset", "passwordset", "passwordreset", "reversible", "cannot",
     "badpassword", "badpwd", "replicat", "strongpassword", "chgdat", "geandert", "anderung",
@@ -60,7 +68,7 @@ _ABOUT_PASSWORDS = (
 _ABOUT_PASSWORD_WORDS = {"set", "date", "time", "age", "lock", "locked", "lockout", "reset"}
 # Attributes of password policies in directories, and columns of SAP.
 _STATES = re.compile(r"pwd.*(?:date|time|state|initial|reset|count|subentry|attempts)")
-# Words that contain one of the above but mean something else: `time` in one-time password, `change` in Exchange.
+# Texts that contain one of these parts but mean something else: `time` in one-time password, `change` in Exchange.
 _OTHERS = re.compile(r"(?:one|first)time|exchange")
 # Fields of a credentials object that are not secret, such as credentials.userName.
 _NAMING = {"username", "login", "name", "id", "type"}
@@ -84,3 +92,60 @@ def looks_secret(header: str) -> bool:
         return True
     about = _STATES.fullmatch(folded) or words & _ABOUT_PASSWORD_WORDS
     return not about and not any(part in folded for part in _ABOUT_PASSWORDS)
+
+
+_is_secret = lru_cache(maxsize=10_000)(looks_secret)
+
+# The members of an object that is itself a name with its value, such as {"name": "password", "value": "…"}.
+NAMES_OF_PAIRS = ("name", "key", "type", "attribute")
+_VALUES_OF_PAIRS = ("value", "values")
+# A member of JSON with its value, which may be cut off. The value of a list or an object ends at the first bracket.
+_MEMBER = re.compile(r"""("((?:[^"\\]|\\.)*)"\s*:\s*)("(?:[^"\\]|\\.)*"?|\[[^\]]*\]?|\{[^}]*\}?|[^\s,\]}]+)""")
+# A name with its value in plain text.
+_ASSIGNED = re.compile(r"((\w[\w.-]*)\s*[=:]{1,2}\s*)(\"[^\"]*\"?|[^\s,;|\"]+)")
+
+
+def mask_secrets(value: Any, name: str = "") -> Any:
+    """Return a JSON value whose secrets are hidden; `name` is the dotted name of the value."""
+    match value:
+        case dict():
+            named = (each for key, each in value.items() if key.lower() in NAMES_OF_PAIRS)
+            is_pair = any(isinstance(each, str) and _is_secret(each) for each in named)
+            return {
+                key: _masked(
+                    f"{name}.{key}" if name else key, each, is_secret=is_pair and key.lower() in _VALUES_OF_PAIRS
+                )
+                for key, each in value.items()
+            }
+        case list():
+            return [mask_secrets(each, name) for each in value]
+    return value
+
+
+def _masked(name: str, value: object, *, is_secret: bool) -> object:
+    is_secret = is_secret or (not isinstance(value, dict) and _is_secret(name))
+    return HIDDEN if is_secret and value not in (None, "", [], {}) else mask_secrets(value, name)
+
+
+def mask_json(text: str) -> str:
+    """Return a text whose secrets are hidden if it is JSON or contains members of JSON; other text is unchanged."""
+    if '"' not in text or ":" not in text:
+        return text
+    try:
+        value = msgspec.json.decode(text)
+        masked = mask_secrets(value)
+        # Do not change the spaces of a text without secrets.
+        return text if masked == value else msgspec.json.encode(masked).decode()
+    except msgspec.DecodeError:
+        return _MEMBER.sub(_hide, text)
+    except RecursionError:
+        return HIDDEN
+
+
+def mask_text(text: str) -> str:
+    """Return a text in which the values after names that look like secrets are hidden, in JSON or in plain text."""
+    return _ASSIGNED.sub(_hide, mask_json(text))
+
+
+def _hide(found: re.Match[str]) -> str:
+    return f"{found[1]}{HIDDEN}" if _is_secret(found[2]) else found[0]

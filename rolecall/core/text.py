@@ -5,8 +5,8 @@ import unicodedata
 
 # Letters that the Unicode root collation sorts with a base letter but that do not decompose into it.
 _BASE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
-# Character classes in the regex syntax that Python and JSON Schema share: first control characters and line breaks,
-# then characters that show nothing (zero-width characters, fillers, directional marks), then these and white space.
+# Character classes in the regex syntax that Python and JSON Schema share. CONTROL: control characters and line breaks.
+# ZERO_WIDTH: zero-width characters, fillers and directional marks. INVISIBLE: ZERO_WIDTH and white space.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 ZERO_WIDTH = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
@@ -23,7 +23,8 @@ _LOOKALIKES: dict[str, str] = {
 }
 # Greek capitals that look like a different Latin letter than their small forms.
 _SMALL, _CAPITAL = str.maketrans(_LOOKALIKES), str.maketrans({**_LOOKALIKES, "η": "h", "ν": "n", "υ": "y"})
-# The alphabets with such letters; `username_skeleton` in the database ignores case only in these.
+# The alphabets with look-alikes: Latin beyond ASCII, Greek, Cyrillic and Armenian. Beyond ASCII, `username_skeleton` in
+# the database ignores case only in these alphabets.
 _ALPHABETS = range(0x80, 0x590)
 _HAS_CONTROL = re.compile(f"[{CONTROL}]")
 _IS_BLANK = re.compile(rf"[{CONTROL}{INVISIBLE}]*")
@@ -47,7 +48,6 @@ def is_blank(text: str) -> bool:
 
 
 def has_control(text: str) -> bool:
-    """Return whether a text contains control characters or line breaks."""
     return _HAS_CONTROL.search(text) is not None
 
 
@@ -102,9 +102,14 @@ def in_one_line(text: str) -> str:
     return "".join(c if c.isprintable() or unicodedata.category(c) == "Zs" else repr(c)[1:-1] for c in text)
 
 
+def counted(count: int, one: str, several: str | None = None) -> str:
+    """Return a count with its noun: `1 row`, `2,000 rows`."""
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+
+
 def byte_size(count: int) -> str:
     """Format a size in the largest unit that is exact: `1 MiB`, `16 KiB`, `1,000 bytes`."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if count >= size and count % size == 0:
             return f"{count // size:,} {unit}"
-    return f"{count:,} bytes"
+    return counted(count, "byte")

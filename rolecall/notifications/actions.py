@@ -9,7 +9,7 @@ import msgspec
 from psycopg.types.json import Jsonb
 
 from rolecall.audit.actions import record
-from rolecall.core import guard, sealing
+from rolecall.core import address_check, sealing
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
@@ -120,7 +120,7 @@ async def _mark_bounced(db: Db, id: UUID, reason: str, now: datetime) -> None:
 
 
 async def change_preferences(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
-    """Change those preferences of the caller that the body contains; return the id of the person."""
+    """Change the given preferences of the caller; return the id of the person."""
     body = check(PreferencesBody, raw, facts)
     own = await own_id(db, caller)
     if not await fetch_value(db, "SELECT true FROM identities WHERE id = %(id)s", id=own):
@@ -227,7 +227,7 @@ def _merged_template(known: NotificationPolicy, body: TemplateBody) -> MessageTe
 
 
 def _problems(changed: NotificationPolicy, body: NotificationSettingsBody) -> Iterator[Problem]:
-    """Yield the problems that concern several fields."""
+    """Yield the problems that the check of the body alone does not find."""
     email, reminders = changed.email, changed.reminders
     if body.email is not None:
         yield from _email_problems(email)
@@ -256,7 +256,7 @@ def _email_problems(email: EmailSettings) -> Iterator[Problem]:
 
 
 async def _password_problems(db: Db, known: EmailSettings, body: NotificationSettingsBody) -> list[Problem]:
-    """Require the password again if the host changes: a new host could otherwise receive the stored password."""
+    """If the host changes, require the password again: the new host could otherwise receive the stored password."""
     if body.email is None or body.email.host in (None, known.host) or body.email.password is not None:
         return []
     stored = "SELECT true FROM notification_secrets WHERE channel = %(channel)s"
@@ -265,7 +265,7 @@ async def _password_problems(db: Db, known: EmailSettings, body: NotificationSet
 
 def _url_problems(raw: Json, facts: Facts, config: Config) -> list[Problem]:
     given = {field: raw[field] for field in _URLS if isinstance(raw.get(field), str) and raw[field]}
-    found = {field: guard.problem(url, config.webhook_allow, facts.addresses) for field, url in given.items()}
+    found = {field: address_check.problem(url, config.webhook_allow, facts.addresses) for field, url in given.items()}
     return [Problem(field, problem) for field, problem in found.items() if problem]
 
 

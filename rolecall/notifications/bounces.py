@@ -16,10 +16,10 @@ from rolecall.notifications.model import LONGEST_RESPONSE
 
 _FAILED = "failed"
 _STATUS_PART = "message/delivery-status"
-# A header with the ID of a message, in the report or in the mail that it quotes. The ID may be on the next line.
+# A header with the ID of a message, in the report or in the e-mail that it quotes. The ID may be on the next line.
 _REFERENCE = re.compile(r"^[> ]*(?:Message-ID|In-Reply-To|References):\s*<([0-9a-f-]{36})@", re.I | re.M)
 _MOST_REFERENCES = 10
-# Limits against denial of service: anyone can send a mail here, and the time to parse one grows with its length times
+# Limits against denial of service: anyone can send an e-mail here, and the time to parse it grows with its length times
 # its nesting depth. The status and the quoted headers come first, and each nested part needs a Content-Type header.
 _LONGEST_READ = 64 * 1024
 _PART_HEADER = re.compile(r"content-type", re.I)

@@ -16,7 +16,7 @@ async def mark_working(db: Db, channel: Channel) -> None:
 
 
 async def mark_failing(db: Db, channel: Channel, error: str, now: datetime) -> datetime:
-    """Count a failure of the channel and return until when it is paused."""
+    """Count a failure of the channel, pause it, and return the end of the pause."""
     await execute(db, "INSERT INTO notification_channels (channel) VALUES (%(c)s) ON CONFLICT DO NOTHING", c=channel)
     failures = await fetch_value(
         db, "SELECT failures FROM notification_channels WHERE channel = %(c)s FOR NO KEY UPDATE", c=channel

@@ -30,8 +30,6 @@ _NOTE = Note(
 
 
 class SentTest(msgspec.Struct, frozen=True):
-    """A test message with its outcome and the response of the server."""
-
     message: OutgoingMessage
     outcome: MessageOutcome
     response: str
@@ -41,7 +39,7 @@ class SentTest(msgspec.Struct, frozen=True):
 async def send_test(pool: Pool, config: Config, raw: Json, facts: Facts) -> SentTest:
     """Send a test message; return it with its outcome.
 
-    The server may be slow, so call this before the operation takes a database connection.
+    The calling code must not hold a database connection meanwhile, because the server may be slow.
     """
     body = check(TestBody, raw, facts)
     async with pool.connection() as db:
@@ -59,7 +57,7 @@ async def send_test(pool: Pool, config: Config, raw: Json, facts: Facts) -> Sent
 
 
 async def record_test(db: Db, sent: SentTest) -> ChannelTest:
-    """Log the test message and audit the test. If it was sent, resume a paused channel."""
+    """Log the test message and audit the test. If the message was sent, resume a paused channel."""
     message = sent.message
     await direct.log_message(db, message, _KIND, (sent.outcome, sent.response), sent.started_on)
     await record(db, "Notification Settings", UUID(int=0), {"tested": message.channel, "outcome": sent.outcome})

@@ -1,4 +1,7 @@
-"""Write messages for Slack and Teams, and post them to an incoming webhook; `Outgoing` refuses private addresses."""
+"""Write messages for Slack and Teams, and post them to an incoming webhook.
+
+`Outgoing` refuses private addresses, except allowed ones.
+"""
 
 from collections.abc import Sequence
 
@@ -59,7 +62,6 @@ def _plain(text: str, **style: object) -> object:
 
 
 async def post(outgoing: Outgoing, url: str, body: bytes) -> tuple[MessageOutcome, str]:
-    """Send a message; return the outcome and the response."""
     answer = await outgoing.post(url, _JSON, body)
     said = f"{answer.status_code or answer.outcome} {answer.response or ''}".strip()[:LONGEST_RESPONSE]
     if answer.outcome is AttemptOutcome.DELIVERED:

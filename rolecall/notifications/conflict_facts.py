@@ -12,7 +12,11 @@ from rolecall.notifications.model import FactContext, NotificationFacts
 
 
 async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe the open conflicts of each notification's rule; link to their list only for roles that see everyone."""
+    """Describe the open conflicts of each notification's rule.
+
+    Link to the list of these conflicts if there are several and the recipient's role sees everyone, otherwise to the
+    newest one.
+    """
     rows = await fetch_rows(
         db,
         """SELECT n.id, r.id, r.name, count(c.id)::int,
@@ -44,7 +48,7 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
 
 
 async def of_ended_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe the conflicts of each notification's rule that a change of a duty, the rule or a name ended."""
+    """Describe the conflicts of each notification's rule that ended because a duty, the rule or a name changed."""
     rows = await fetch_rows(
         db,
         """SELECT n.id, r.name, n.part, c.id, c.author,
@@ -82,7 +86,7 @@ _EXCEPTION_RESULTS = {
 _EXCEPTION_SILENCE = {
     "Ending": "The conflict is open again then",
     "Approved": "",
-    "Control": "The exception stays as it is until it ends, but its control may not be carried out",
+    "Control": "The exception stays as it is until it ends, but perhaps nobody carries out its control",
     "Withdrawn": "",
 }
 _STAYS_OPEN = "The conflict stays open"

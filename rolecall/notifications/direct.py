@@ -19,7 +19,7 @@ from rolecall.webhooks.outgoing import Outgoing
 async def deliver(message: OutgoingMessage, delivery: Delivery, config: Config) -> tuple[MessageOutcome, str]:
     """Send a message; return the outcome and the response.
 
-    Hold no database connection meanwhile, because the server may be slow.
+    The calling code must not hold a database connection meanwhile, because the server may be slow.
     """
     if message.channel is not Channel.EMAIL:
         body = chat.body_of(message.channel, message.recipient, message.notes)
@@ -37,7 +37,7 @@ async def deliver(message: OutgoingMessage, delivery: Delivery, config: Config) 
 async def log_message(
     db: Db, message: OutgoingMessage, kind: str, result: tuple[MessageOutcome, str], started_on: datetime
 ) -> None:
-    """Store a message in the log of messages. If it was sent, resume a paused channel."""
+    """Store a message in the log of messages. If the message was sent, resume a paused channel."""
     outcome, response = result
     row = {
         "id": message.id,

@@ -10,7 +10,7 @@ from rolecall.core.paging import totals_by
 from rolecall.notifications import queries
 from rolecall.notifications.model import ALWAYS_CONSOLE, SCHEDULE, Channel, MessageOutcome, Transport
 
-# While a worker runs, a message is claimed within a second of its due time.
+# A running worker claims a message within a second, so a message that is due for longer than this has no worker.
 _OVERDUE_AFTER = timedelta(minutes=5)
 REFUSED_WITHIN = timedelta(days=7)
 
@@ -27,10 +27,10 @@ class RefusedAddress(msgspec.Struct, frozen=True):
 
 
 class NotificationProblems(msgspec.Struct, frozen=True):
-    """What keeps messages from arriving; `refused` are addresses that refused a message in the last days.
+    """What keeps messages from arriving; `refused` are addresses that a message of the last 7 days did not reach.
 
-    `unsendable` counts people who were notified in the console only, because no mail server is set up. `unwritten`
-    names notifications of the last days that the service failed to write.
+    `unsendable` counts people who were notified only in the console in the last 7 days, if e-mail is turned off.
+    `unwritten` names notifications of the last 7 days that the service failed to write.
     """
 
     failing: Sequence[FailingChannel]
@@ -48,7 +48,7 @@ class NotificationNumbers(msgspec.Struct, frozen=True):
     failing: dict[str, int]
 
 
-# Include messages that wait for a retry or a paused channel; leave out digests that are not due yet.
+# A condition for unsent messages, including those that wait for a retry or a channel, except digests that are not due.
 _UNSENT = "status = 'New' OR status = 'Pending' AND (next_attempt_on <= %(now)s OR message_id IS NOT NULL)"
 
 
@@ -73,7 +73,7 @@ async def problems(db: Db, now: datetime) -> NotificationProblems:
 
 
 async def _unsendable(db: Db, now: datetime) -> int:
-    """Return how many people were recently notified only in the console, because e-mail is turned off."""
+    """Return how many people were recently notified only in the console, or 0 if e-mail is turned on."""
     if (await queries.policy(db)).email.transport is not Transport.OFF:
         return 0
     count: int = await fetch_value(

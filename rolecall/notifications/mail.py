@@ -45,8 +45,6 @@ _BROKEN_ADDRESS = (ValueError, LookupError, AttributeError, MessageError)
 
 
 class MailAccount(msgspec.Struct, frozen=True):
-    """The settings of the mail server, and its password."""
-
     settings: EmailSettings
     password: str
 
@@ -74,7 +72,7 @@ class Mailer:
             await _leave(client)
 
     async def send(self, message: OutgoingMessage) -> tuple[MessageOutcome, str]:
-        """Send one message; return the outcome and the server's response, or `sending` if sending did not start."""
+        """Send one message; return the outcome (`sending` if sending did not start) and the response or the error."""
         async with self._free:
             now = clock.now()
             if self._stopped or now - message.claimed_on > FRESH_FOR:
@@ -153,7 +151,10 @@ async def _leave(client: aiosmtplib.SMTP) -> None:
 
 
 async def _address_message(client: aiosmtplib.SMTP, sender: str, to: str) -> tuple[MessageOutcome, str] | None:
-    """Send the sender and the recipient; return the outcome if the server does not accept them."""
+    """Send the sender and the recipient; return the outcome if the server does not accept them.
+
+    Raise ChannelFault if the server refuses the sender permanently.
+    """
     try:
         await client.mail(sender, encoding="utf-8")
         await client.rcpt(to, encoding="utf-8")

@@ -1,8 +1,8 @@
 """Write messages: one template gives the subject, the plain text and the HTML.
 
-A template is text with names in double braces, such as `{{ person }}`. A line whose names are all empty is omitted. The
-facts (who, what, why, by when, what happens without a response) and the link follow every template, so that no edit can
-remove them.
+A template is text with names in double braces, such as `{{ person }}`. If a line of the body contains names and all of
+them are empty, the line is omitted. The facts (who, what, why, by when, what happens without a response) and the link
+follow every template, so that no edit can remove them.
 """
 
 import re
@@ -111,7 +111,7 @@ DEFAULTS = {
     NotificationKind.STAND_IN: ("{{ result }}", "{{ by }} named the stand-in."),
 }
 _ABOUT_LINK = "The link asks you to sign in; nothing is decided by opening it."
-# Do not match optional white space around the name: a line of blanks would then take cubic time (ReDoS).
+# Do not match optional white space around the name: `{{` and a line of blanks would take cubic time (ReDoS).
 _NAME = re.compile(r"{{([^{}]*)}}")
 # Text that mail programs turn into a link: a URL scheme, a Windows share, and a dot in a possible host name, unless a
 # file extension follows. Browsers also accept three other Unicode characters as dots in host names.
@@ -155,8 +155,6 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class WrittenMessage(msgspec.Struct, frozen=True):
-    """The subject of a message, and its text as plain text and HTML."""
-
     subject: str
     text: str
     html: str
@@ -233,7 +231,7 @@ def without_links(value: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Collapse white space to prevent header injection: no value can add a header or a line."""
+    """Return one line of printable text, to prevent header injection: no value can add a header or a line."""
     plain = " ".join(text.split())
     return plain if plain.isprintable() else " ".join("".join(c if c.isprintable() else " " for c in plain).split())
 

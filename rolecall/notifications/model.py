@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from rolecall.core.text import counted
 from rolecall.settings.policy import RequirementType
 
 # The PostgreSQL NOTIFY channel that wakes the sender; triggers in schema/notifications.sql use it too.
@@ -84,7 +85,7 @@ class MessageOutcome(StrEnum):
     CHANNEL = "channel"
     # The worker or the connection failed while the message was being sent, so it may have arrived.
     UNKNOWN = "unknown"
-    # The server accepted it, and reported later that it could not be delivered.
+    # The server accepted the message, and reported later that it could not be delivered.
     BOUNCED = "bounced"
     # The text could not be written because of an error in the service; other messages are not affected.
     UNWRITTEN = "unwritten"
@@ -96,7 +97,7 @@ OUTCOME_WORDS = {
     MessageOutcome.SENDING: "Being sent",
     MessageOutcome.DEFERRED: "Postponed by the receiver",
     MessageOutcome.REFUSED: "Refused by the receiver",
-    MessageOutcome.CHANNEL: "Server unreachable",
+    MessageOutcome.CHANNEL: "Server could not be used",
     MessageOutcome.UNKNOWN: "Sent without confirmation",
     MessageOutcome.BOUNCED: "Bounced",
     MessageOutcome.UNWRITTEN: "Could not be written",
@@ -165,7 +166,7 @@ MEANINGS = {
     NotificationKind.ESCALATED: "A request without a response was escalated to you",
     NotificationKind.ASSIGNED: "A request or personnel event was assigned to you",
     NotificationKind.DECIDED: "A request that you made was approved, rejected, canceled or completed",
-    NotificationKind.PERSONNEL_EVENT: "An event about one of your people was created or canceled",
+    NotificationKind.PERSONNEL_EVENT: "An event about you or one of your people was created, changed or canceled",
     NotificationKind.IMPORT_FAILED: "An import of your application failed",
     NotificationKind.IMPORT_HELD: "The guard holds an import of your application",
     NotificationKind.SCHEDULE_FAILED: "A scheduled import of your application failed",
@@ -175,11 +176,11 @@ MEANINGS = {
     NotificationKind.OWNERSHIP: "The owner of groups or permissions left, and you act in their place",
     NotificationKind.CONFLICT_OPENED: "People hold duties that a rule of yours keeps apart",
     NotificationKind.CONFLICT_ENDED: "A change of a duty, a rule or a name ended conflicts of a rule that you own",
-    NotificationKind.CONFLICT_EXCEPTION: "An exception of a conflict waits for your approval, ends soon or has ended",
-    NotificationKind.STAND_IN: "You were named as a stand-in, or a stand-in was named for you",
-    NotificationKind.REVIEW: "A review waits for your decisions; your review is overdue; or removed access came back",
+    NotificationKind.CONFLICT_EXCEPTION: "A conflict's exception waits for your approval, ends soon or has changed",
+    NotificationKind.STAND_IN: "You stand in for another person or another person for you, or no longer",
+    NotificationKind.REVIEW: "A review waits for your decisions, or a review that you own needs your attention",
 }
-# A message about a failing channel would have to go through that channel.
+# Kinds that are shown only in the console: a message about a failing channel would have to use that channel.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})
 
 # Kinds whose facts already show whether the record still concerns the recipient, so that no second check is needed.
@@ -215,7 +216,7 @@ FRESH_FOR = timedelta(seconds=5)
 IN_FLIGHT = {Channel.EMAIL: 64, Channel.SLACK: 16, Channel.TEAMS: 16}
 ROUTED_AT_ONCE = 500
 KEPT_FOR = timedelta(days=90)
-# Owners, and the person who requested an exception, are notified this long before it ends.
+# People are notified this long before an exception ends (`notify_of_ending_exceptions`, schema/notifications.sql).
 EXCEPTION_ENDS_WITHIN = timedelta(days=7)
 _DIGEST_AT = time(8)
 MOST_IN_A_DIGEST = 100
@@ -248,6 +249,10 @@ class Reminders(msgspec.Struct, frozen=True, rename="camel"):
 
     def is_counted(self, day: date) -> bool:
         return self.days is CountedDays.CALENDAR or (day.weekday() < 5 and day not in self.holidays)
+
+    def in_words(self, count: int) -> str:
+        """Return a number of counted days: `1 working day`, `7 calendar days`."""
+        return counted(count, self.days.lower().removesuffix("s"))
 
 
 class NotificationPolicy(msgspec.Struct, frozen=True, rename="camel"):
@@ -320,7 +325,7 @@ def counted_after(moment: datetime, count: int, reminders: Reminders, zone: Zone
 
 
 def counted_before(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo) -> datetime:
-    """Return the same time of day, this many counted days ago.
+    """Return the same time of day, this many counted days earlier.
 
     A time on a day that is not counted is treated as midnight: any time on a weekend gives the same result.
     """

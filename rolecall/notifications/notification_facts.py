@@ -15,6 +15,7 @@ from rolecall.access_requests.model import AWAITED
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core import clock
 from rolecall.core.db import Db, fetch_rows
+from rolecall.core.text import counted
 from rolecall.notifications.conflict_facts import of_conflicts, of_ended_conflicts, of_exceptions
 from rolecall.notifications.model import (
     ASKED_TO,
@@ -54,6 +55,7 @@ async def facts_or_faults(
     """Return the facts of each notification, and the errors of those that cannot be read.
 
     After an error each notification is read separately, so that one with an unexpected value does not block the others.
+    An outage of the database is raised.
     """
     try:
         async with db.transaction():
@@ -188,7 +190,7 @@ def _silence(reminders: Reminders) -> str:
     if not reminders.escalate_after_days:
         return "The request waits until someone responds"
     to = "your supervisor" if reminders.escalate_to is EscalateTo.SUPERVISOR else "the administrators"
-    days = f"{reminders.escalate_after_days} {str(reminders.days).lower()}"
+    days = reminders.in_words(reminders.escalate_after_days)
     return f"After {days} {to} can respond too; until someone does, nothing changes"
 
 
@@ -244,7 +246,6 @@ async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[
 
 
 def _changed(part: str, needed_until: datetime | None, context: FactContext) -> str:
-    """Return what happened to an event, in words."""
     if part == "Return Date" and needed_until:
         day = clock.local(needed_until, context.zone)
         return f"changed to end on {day.day} {day:%B %Y}"
@@ -338,7 +339,7 @@ async def _of_reports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID,
     return {
         id: NotificationFacts(
             what=f"Report {name}",
-            result=f"failed: {reason}" if status == "Failed" else f"was written with {row_count:,} rows",
+            result=f"failed: {reason}" if status == "Failed" else f"was written with {counted(row_count, 'row')}",
             why="You receive the report" if is_recipient else "You own the report or are an administrator",
             link=f"/reports/{report_id}",
             is_current=is_current,
@@ -376,7 +377,7 @@ async def _of_owned_entitlements(db: Db, ids: Sequence[UUID], _: FactContext) ->
     }
 
 
-# The reader of facts for each kind of item.
+# The functions that read the facts of each kind of item.
 _READERS = {
     "Access Request": (_of_requests,),
     "Personnel Event": (_of_events, of_leaves),

@@ -110,7 +110,10 @@ _CLAIM = f"""
 
 
 async def claim(db: Db, routing: Routing, rooms: Mapping[Channel, int], now: datetime) -> list[OutgoingMessage]:
-    """Lease due notifications; withdraw those that no longer concern the recipient, return the others as messages."""
+    """Lease due notifications and return them as messages.
+
+    Withdraw notifications that no longer concern the recipient. Record a failure for each that cannot be written.
+    """
     if not rooms:
         return []
     lease = uuid4()
@@ -136,7 +139,7 @@ async def claim(db: Db, routing: Routing, rooms: Mapping[Channel, int], now: dat
 
 
 async def _hidden(db: Db, claimed: Sequence[Claimed], now: datetime) -> set[UUID]:
-    """Return notifications about records that their recipients may not see now."""
+    """Return notifications about records that their recipients may not see now, except kinds in RELATION_IN_FACTS."""
     by_person: dict[UUID, list[UUID]] = {}
     for each in claimed:
         if each.kind not in RELATION_IN_FACTS:
@@ -244,7 +247,7 @@ class _MessageResult(msgspec.Struct, frozen=True):
     ended_on: datetime
     status: NotificationStatus
     next_attempt_on: datetime | None
-    # Subtracted from `step`, because an attempt that failed because of the channel does not count.
+    # The number to subtract from `step`: an attempt does not count if the channel failed.
     refund: int
 
 
@@ -265,7 +268,7 @@ _RECORD = """
 async def record(db: Db, ended: Sequence[EndedMessage], now: datetime) -> None:
     """Record the results of messages and the health of their channels.
 
-    Leave notifications unchanged that another worker has claimed since.
+    Leave unchanged the notifications that another worker has claimed since.
     """
     await _release(db, [each.message for each in ended if each.outcome is MessageOutcome.SENDING], now)
     ended = [each for each in ended if each.outcome is not MessageOutcome.SENDING]
@@ -310,7 +313,10 @@ def _result(ended: EndedMessage, paused_until: datetime | None) -> _MessageResul
 
 
 async def _note_health(db: Db, channel: Channel, ended: Sequence[EndedMessage], now: datetime) -> datetime | None:
-    """Record whether the channel works; return when to send failed messages again, or None if none failed."""
+    """Record whether the channel works.
+
+    Return when to retry the messages that failed because of the channel, or None if there are none.
+    """
     own = [each for each in ended if each.message.channel is channel]
     faults = [each for each in own if each.outcome is MessageOutcome.CHANNEL]
     if len(faults) < len(own):
@@ -321,7 +327,7 @@ async def _note_health(db: Db, channel: Channel, ended: Sequence[EndedMessage], 
 
 
 async def next_due(db: Db, now: datetime) -> datetime | None:
-    """Return when the next message becomes due, a lease expires or a channel is tried again."""
+    """Return when the next message becomes due, a lease expires or a channel is tried again; None if nothing waits."""
     found: datetime | None = await fetch_value(
         db,
         """SELECT least(

@@ -122,7 +122,7 @@ def _item(row: _ListedRow, about: NotificationFacts, known: NotificationPolicy) 
 
 
 async def count_unread(db: Db, identity_id: UUID, most: int) -> int:
-    """Return the number of unread notifications, up to a limit that keeps every page fast."""
+    """Return the number of unread notifications, but count at most `most`, so that every page stays fast."""
     count: int = await fetch_value(
         db,
         f"""SELECT count(*) FROM (SELECT FROM notifications WHERE identity_id = %(id)s AND NOT is_read
@@ -158,7 +158,7 @@ async def policy(db: Db) -> NotificationPolicy:
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """The settings, secrets and configured channels that deliveries use now."""
+    """The settings, secrets and channels that deliveries use now; `unreadable` secrets cannot be decrypted."""
 
     policy: NotificationPolicy
     secrets: dict[Channel, str]

@@ -56,7 +56,10 @@ _UNABLE = """
 
 
 async def remind_and_escalate(db: Db, zone: ZoneInfo, now: datetime) -> bool:
-    """Send all due reminders and notices, and escalate a batch of requests; return whether more may be due."""
+    """Send due reminders and notices, and escalate requests; return whether more requests may be due.
+
+    One call handles at most a batch of requests for each step.
+    """
     reminders = (await queries.policy(db)).reminders
     await execute(db, "SELECT notify_of_ending_exceptions(%(moment)s)", moment=now + EXCEPTION_ENDS_WITHIN)
     await execute(db, "SELECT notify_of_leaves(%(now)s)", now=now)
@@ -71,7 +74,7 @@ async def _remind(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -
     days = reminders.remind_after_days
     ids = await _silent(db, NotificationKind.DUE, days, reminders, zone, now)
     reminded = await _notify_again(db, ids)
-    text = f"was reminded after {days} {str(reminders.days).lower()} without a response"
+    text = f"was reminded after {reminders.in_words(days)} without a response"
     contents = {id: f"{', '.join(names)} {text}" for id, names in reminded.items()}
     await _record(db, "Reminded", contents, now)
     return len(ids) == _BATCH
@@ -115,7 +118,7 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
     days = reminders.escalate_after_days
     ids = await _silent(db, NotificationKind.ESCALATED, days, reminders, zone, now)
     asked = await add_reviewers(db, ids, supervisors=reminders.escalate_to is EscalateTo.SUPERVISOR)
-    waited = f"No response in {days} {str(reminders.days).lower()}"
+    waited = f"No response in {reminders.in_words(days)}"
     await _notify_further(
         db, asked, dict.fromkeys(ids, f"{waited}, and there is no other reviewer to ask"), waited, now
     )
@@ -123,7 +126,7 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
 
 
 async def _escalate_absent(db: Db, now: datetime) -> bool:
-    """Escalate requests with a rule to which no reviewer or stand-in can respond; return whether more may be due."""
+    """Escalate a batch of requests with a rule to which nobody can respond; return whether more may be due."""
     ids = await _without_reviewers(db, now)
     asked = await add_reviewers(db, ids, supervisors=True, absent_on=now)
     said = "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in"
@@ -150,7 +153,7 @@ async def _notify_further(
 
 
 async def _without_reviewers(db: Db, now: datetime) -> list[UUID]:
-    """Lock and return requests with a rule to which no reviewer or stand-in can respond."""
+    """Lock and return a batch of requests with a rule to which no reviewer or stand-in can respond."""
     rows = await fetch_rows(
         db,
         f"""SELECT r.id FROM access_requests r
@@ -164,7 +167,10 @@ async def _without_reviewers(db: Db, now: datetime) -> list[UUID]:
 async def _silent(
     db: Db, step: NotificationKind, days: int, reminders: Reminders, zone: ZoneInfo, now: datetime
 ) -> list[UUID]:
-    """Lock and return requests that have waited this many days without this step, and record the step."""
+    """Lock and return a batch of requests that have waited this many days without this step, and record the step.
+
+    Return an empty list if `days` is 0.
+    """
     if not days:
         return []
     rows = await fetch_rows(
@@ -184,7 +190,7 @@ async def _silent(
 
 
 async def _notify_again(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[str]]:
-    """Notify the reviewers whose responses are pending; return their names."""
+    """Notify the people who can give the pending responses; return their names by request."""
     if not ids:
         return {}
     await execute(db, "SELECT notify_reviewers(%(ids)s, %(kind)s)", ids=list(ids), kind=NotificationKind.DUE)

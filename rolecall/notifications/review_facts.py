@@ -111,7 +111,10 @@ def _why(row: _ReviewRow) -> str:
 
 
 async def of_templates(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe why a template could not open its review, or the draft that it made; `part` is the id of the draft."""
+    """Describe why a template could not open its review, or the draft that it made.
+
+    `part` is Fault or the id of the draft.
+    """
     rows = await fetch_rows(
         db,
         """SELECT n.id, t.name, t.fault, r.id, t.body ->> 'ownerId' = n.identity_id::text,

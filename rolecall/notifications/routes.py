@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from litestar import Router
 
-from rolecall.core import clock, guard
+from rolecall.core import address_check, clock
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
@@ -59,7 +59,7 @@ async def mark_all_notifications(db: Db, caller: Caller) -> None:
 
 @operation("GET", "/", scope=Scope.NOTIFICATIONS_OWN)
 async def get_notification_preferences(db: Db, caller: Caller, config: Config) -> NotificationPreferences:
-    """Get your channel and rhythm for each kind of notification."""
+    """Get your preferences for notifications: the time zone, and the channel and rhythm for each kind."""
     return await queries.preferences(db, await own_id(db, caller), config.timezone)
 
 
@@ -67,7 +67,7 @@ async def get_notification_preferences(db: Db, caller: Caller, config: Config) -
 async def change_notification_preferences(
     db: Db, caller: Caller, raw: Json, facts: Facts, config: Config
 ) -> NotificationPreferences:
-    """Change the given choices. A kind without channel and rhythm follows the default again."""
+    """Change the given preferences. A kind without channel and rhythm follows the default again."""
     own = await actions.change_preferences(db, caller, raw, facts)
     return await queries.preferences(db, own, config.timezone)
 
@@ -81,7 +81,7 @@ async def get_notification_settings(db: Db) -> NotificationSettings:
 async def _with_names(request: AnyRequest, config: Config) -> Carried:
     carried = await plain_json(request, config)
     urls = [carried.raw.get(field) for field in ("slackUrl", "teamsUrl")]
-    return msgspec.structs.replace(carried, addresses=await guard.looked_up(urls))
+    return msgspec.structs.replace(carried, addresses=await address_check.looked_up(urls))
 
 
 @operation("PATCH", "/", scope=Scope.CONFIG_MANAGE, body=NotificationSettingsBody, read_body=_with_names)
@@ -119,13 +119,13 @@ async def test_notifications(db: Db, raw: channel_test.SentTest) -> ChannelTest:
 
 @operation("GET", "/", scope=Scope.CONFIG_MANAGE, query={"outcome": a_word_of(MessageOutcome)})
 async def list_notification_messages(db: Db, query: dict[str, Any]) -> Page[MessageItem]:
-    """List the messages that were sent, with their outcomes, newest first."""
+    """List messages with their outcomes, newest first."""
     return await queries.messages(db, query["page"], query.get("outcome"))
 
 
 @operation("GET", "/{id:str}", scope=Scope.CONFIG_MANAGE)
 async def get_notification_message(db: Db, caller: Caller, id: str) -> MessageDetail:
-    """Get one message as it was sent. A message with a sign-in link also needs `identities:write`."""
+    """Get one message with its text. A message with a sign-in link also needs `identities:write`."""
     message = await queries.get_message(db, id)
     permitted.require_may_read(caller, message)
     return message

@@ -21,7 +21,7 @@ from rolecall.notifications.routing import Routing
 from rolecall.webhooks.outgoing import Outgoing
 
 _SOON = timedelta(seconds=1)
-# How long results may wait for others, so that one transaction records many.
+# How long a result may wait for other results, so that one transaction records several.
 _GATHER_SECONDS = 0.05
 
 log = structlog.get_logger("rolecall.notifications")

@@ -7,8 +7,8 @@ from zoneinfo import available_timezones
 import msgspec
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
+from rolecall.core.address_check import LONGEST_URL
 from rolecall.core.checking import Body, Flag, Maybe, Name256, Text, Text256, broken, one_of
-from rolecall.core.guard import LONGEST_URL
 from rolecall.notifications.model import (
     Channel,
     CountedDays,
@@ -26,7 +26,7 @@ LONGEST_MAIL = 500_000
 
 
 class NotificationItem(msgspec.Struct, rename="camel"):
-    """A notification; `isCurrent` is false once the work is done."""
+    """A notification; `isCurrent` is false once it no longer concerns the recipient, such as after the work is done."""
 
     id: UUID
     kind: NotificationKind
@@ -53,8 +53,6 @@ class MessageItem(msgspec.Struct, rename="camel"):
 
 
 class MessageDetail(MessageItem):
-    """A message as it was sent."""
-
     text: str
     html: str
 
@@ -85,7 +83,7 @@ class KindDetail(msgspec.Struct, rename="camel"):
 
 
 class TemplateDetail(msgspec.Struct, rename="camel"):
-    """A template. `problem` says why the built-in one was last sent in its place."""
+    """A template. `problem` says why the built-in template was last sent instead; null if there is no problem."""
 
     kind: NotificationKind
     subject: str
@@ -122,7 +120,7 @@ class ChannelTest(msgspec.Struct, rename="camel"):
 
 
 class BounceResult(msgspec.Struct, rename="camel"):
-    """The message that a returned mail marked as bounced, or the reason why it marked none."""
+    """The message that was marked as bounced, or null. `said` is why it failed, or why no message was marked."""
 
     message_id: UUID | None
     said: str

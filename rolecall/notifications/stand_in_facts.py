@@ -87,7 +87,7 @@ def _facts(row: _StandInRow, context: FactContext, why: str) -> NotificationFact
 
 
 def _waiting(row: _StandInRow) -> str:
-    """Return the end of a sentence: how many requests wait for the stand-in."""
+    """Return the end of a sentence for the stand-in: how many requests wait now, or nothing if none wait."""
     if row.is_own or not row.waiting:
         return ""
     return f"; {row.waiting} {'request waits' if row.waiting == 1 else 'requests wait'} now"

@@ -1,4 +1,4 @@
-"""Mark notifications whose text cannot be written as failed: they block no others, and administrators see them."""
+"""Record notifications whose text cannot be written. They block no others, and administrators see them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

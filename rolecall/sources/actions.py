@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 from psycopg.types.json import Jsonb
 
+from rolecall.applications.model import no_such_group
 from rolecall.core import sealing
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json, check
@@ -21,7 +22,7 @@ from rolecall.sources.kinds import KINDS, host_of, place_of
 from rolecall.sources.model import Authentication, Paging, Source, SourceKind
 from rolecall.sources.peers import listing_problem
 from rolecall.sources.queries import FETCHING, SourcedApplication
-from rolecall.sources.references import SEALED
+from rolecall.sources.references import REFERENCES, SEALED
 from rolecall.sources.shapes import PeerBody, SourceBody, SourceContentBody
 from rolecall.sources.sql import is_inside_roots, sqlite_path
 
@@ -30,7 +31,7 @@ _COMMON = frozenset({"kind", "url", "contents", "secret"})
 
 
 async def put_source(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts, config: Config) -> None:
-    """Set the source. Delete the stored secret if the host, the encryption or the login changes."""
+    """Set the source, and store its secret if one is given."""
     # Lock against a concurrent change of the schedule: its locations and a source exclude each other.
     await execute(db, "SELECT FROM applications WHERE id = %(id)s FOR NO KEY UPDATE", id=application_id)
     application = await queries.application(db, application_id)
@@ -81,7 +82,10 @@ def require_right(caller: Caller, application: SourcedApplication) -> None:
 async def keep_secret(
     db: Db, application_id: UUID, name: str, source: Source, secret: str | None, now: datetime, config: Config
 ) -> None:
-    """Store the given secret, or keep the stored one if the host, the encryption and the login are the same."""
+    """Store the given secret if the reference of the source is `sealed`; otherwise store none.
+
+    Keep an earlier secret only if no new one is given, and host, port, encryption and login are the same.
+    """
     host = place_of(source)
     kept = [host] if source.secret_ref == SEALED and secret is None else []
     await delete_secret(db, application_id, name, kept)
@@ -120,7 +124,7 @@ def url_problems(raw: Json, config: Config) -> Iterator[Problem]:
     elif not url:
         yield Problem("url", "URL is required")
     elif not KINDS[kind].is_url(url):
-        yield Problem("url", f"URL must be like {KINDS[kind].example}, without a user name or password")
+        yield Problem("url", f"URL must look like {KINDS[kind].example}, without a username or password")
     elif not (host := host_of(url)):
         if not is_inside_roots(sqlite_path(url), config):
             yield Problem("url", "URL must name a file inside ROLECALL_IMPORT_ROOTS")
@@ -139,7 +143,7 @@ def _group_problems(raw: Json, application: SourcedApplication) -> Iterator[Prob
         return
     named = {str(name).strip() for name in contents}
     for name in sorted(named - application.groups.keys()):
-        yield Problem(f"contents.{name}", "Unknown file group")
+        yield Problem(f"contents.{name}", no_such_group(name, application.groups))
     for name, is_optional in sorted(application.groups.items()):
         if not is_optional and name not in named:
             yield Problem(f"contents.{name}", f"Required file group missing: {name}")
@@ -160,15 +164,13 @@ def _content_problems(kind: SourceKind, group: str, content: SourceContentBody) 
         yield Problem(f"{place}.paging", "Paging must be Cursor, or None to page by index")
     if (content.resolve or content.nested) and not content.each:
         yield Problem(f"{place}.each", "Each is required: the attribute with the members")
-    if content.resolve and set(content.resolve) != {content.each}:
-        yield Problem(
-            f"{place}.resolve",
-            "Resolve must have one entry: the attribute that each names, and the attribute to replace its values with",
-        )
+    if content.resolve and content.each and set(content.resolve) != {content.each}:
+        example = f"{{{content.each}: sAMAccountName}}"
+        yield Problem(f"{place}.resolve", f"Resolve must have exactly one entry, for {content.each}, such as {example}")
 
 
 def _key_problems(raw: Json, body: SourceBody) -> Iterator[Problem]:
-    """Yield a problem for each key that the kind does not use, and for each missing key that it needs."""
+    """Yield the problems of keys that the kind does not use or lacks, and of keys that depend on each other."""
     kind = KINDS[body.kind]
     for name in sorted(set(raw) & _FIELDS - _COMMON - kind.keys):
         if raw[name] not in (None, "", {}, [], False):
@@ -185,6 +187,6 @@ def _key_problems(raw: Json, body: SourceBody) -> Iterator[Problem]:
 
 def credential_problems(body: PeerBody, secret: str | None) -> Iterator[Problem]:
     if body.authentication is Authentication.HEADER and not body.header:
-        yield Problem("header", "Header is required")
+        yield Problem("header", "Header is required: the name of the HTTP header that contains the secret")
     if body.authentication is not Authentication.NONE and not (body.secret_ref or secret):
-        yield Problem("secretRef", "Secret ref is required; or send the secret itself")
+        yield Problem("secretRef", f"Enter the secret, or a secret reference such as {REFERENCES}")

@@ -10,7 +10,7 @@ import msgspec
 from rolecall.core.config import Config
 from rolecall.core.db import Pool
 from rolecall.core.files import UploadedFile, Writing
-from rolecall.core.text import byte_size
+from rolecall.core.text import byte_size, counted
 from rolecall.sources import queries
 from rolecall.sources.kinds import connect, host_of, place_of
 from rolecall.sources.model import (
@@ -44,7 +44,8 @@ class FetchedFile(msgspec.Struct, frozen=True):
         place = host_of(source.url) or source.url or "pushed records"
         again = f"; read {self.repeated + 1} times, because the list changed meanwhile" if self.repeated else ""
         notes = "".join(f"; {note}" for note in self.notes)
-        return f"fetched {self.records:,} records from {place} by {source.kind}, {self.file.size:,} bytes{again}{notes}"
+        records = counted(self.records, "record")
+        return f"fetched {records} from {place} by {source.kind}, {self.file.size:,} bytes{again}{notes}"
 
 
 async def accessed(pool: Pool, config: Config, application_id: UUID, source: Source, max_wait: float) -> SourceAccess:

@@ -1,7 +1,7 @@
 """Send HTTP requests for live sources and carriers. No other HTTP client is used for them.
 
 The client checks every address when it opens the socket, and follows redirects only to the same scheme, host and port.
-It retries a failed page after a pause, or after the time that the server asks for; if that fails too, the fetch fails.
+It retries temporary failures a few times, each after a pause or after the time that the server asks for.
 """
 
 import asyncio
@@ -55,7 +55,10 @@ class SentAnswer(NamedTuple):
 
 
 class _Refused(Exception):
-    """Report a failed request. Unless `is_final`, retry it, after `pause` seconds if the server asked for a pause."""
+    """Raised if a request fails.
+
+    Unless `is_final`, it may be retried, after `pause` seconds if the server asked for that.
+    """
 
     def __init__(self, reason: str, *, is_final: bool = True, pause: float = 0.0) -> None:
         super().__init__(reason)
@@ -116,8 +119,8 @@ class SourceHttp:
     async def send(self, method: str, url: URL, body: object = None) -> SentAnswer:
         """Send a change once, without a retry, and return the response.
 
-        Raise SourceFailed for a redirect, for refused credentials, for a server that is busy or fails, and if no
-        response arrives.
+        Raise SourceFailed if the URL has another host, if the server redirects, refuses the credentials, is busy or
+        fails, and if no readable response arrives.
         """
         if url.origin() != self.root.origin():
             raise SourceFailed(f"{url.host} is not the configured host, so nothing is sent to it")
@@ -139,9 +142,9 @@ class SourceHttp:
             case aiohttp.ClientConnectorCertificateError():
                 return _Refused(f"the certificate of {host} is not accepted: {_certificate_reason(error)}")
             case aiohttp.ClientConnectorSSLError():
-                return _Refused(f"no encrypted connection to {host} can be made")
+                return _Refused(f"no encrypted connection to {host} can be made; check that the server offers TLS")
             case aiohttp.ClientConnectorDNSError():
-                return _Refused(f"the name {host} cannot be resolved", is_final=False)
+                return _Refused(f"the name {host} cannot be resolved; check the URL", is_final=False)
             case aiohttp.ClientConnectorError() if isinstance(error.os_error, Blocked):
                 return _Refused(str(blocked(host or "", encrypted=self.root.scheme == "https")))
             case TimeoutError():
@@ -194,7 +197,7 @@ def decoded(content: bytes) -> Any:
             raise _Refused(
                 "the server responded with a web page instead of JSON; check the URL, and whether it asks to sign in"
             ) from None
-        raise _Refused("the response is not JSON") from None
+        raise _Refused("the response is not JSON; check the URL and the path") from None
 
 
 @asynccontextmanager
@@ -231,7 +234,7 @@ def tls_context(access: SourceAccess) -> ssl.SSLContext:
 def _credentials(access: SourceAccess) -> dict[str, str]:
     source, secret = access.source, access.secret
     if not secret.isprintable():
-        raise SourceFailed("the secret contains characters that a header cannot have")
+        raise SourceFailed("the secret contains characters that a header cannot have; save it without line breaks")
     match source.authentication:
         case Authentication.NONE:
             return {}

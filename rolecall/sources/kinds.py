@@ -17,8 +17,9 @@ class SourceAdapter(msgspec.Struct, frozen=True):
     connect: Connect
     is_url: Callable[[str], bool]
     example: str
-    # The keys that the source may have, the keys that its contents may have, and the keys that they must have.
+    # The keys that the source may have.
     keys: frozenset[str]
+    # The keys that its contents may have, and the keys that they must have.
     content_keys: frozenset[str]
     required: frozenset[str] = frozenset()
 
@@ -83,7 +84,10 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
 
 
 def place_of(source: Source) -> str:
-    """Return a text with the scheme, host, port, encryption and login. A stored secret is bound to this text."""
+    """Return a text with the scheme, host, port, encryption and login. A stored secret is bound to this text.
+
+    It is empty for a source without a host.
+    """
     parts = urlsplit(source.url)
     if not parts.hostname:
         return ""

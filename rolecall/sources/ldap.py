@@ -87,11 +87,8 @@ def url_of(address: str, port: int) -> str:
     return f"ldap://{f'[{address}]' if ':' in address else address}:{port}"
 
 
-class LdapConnection:
+class LdapConnection(SourceConnection):
     """A connection to a directory. The library is called only in the thread of the connection."""
-
-    is_snapshot = False
-    is_scim = False
 
     def __init__(self, bonsai: Any, connection: Any, seconds: float, thread: ThreadPoolExecutor) -> None:
         self._bonsai, self._connection, self._seconds, self._thread = bonsai, connection, seconds, thread
@@ -244,9 +241,12 @@ async def _with_primary_members(
 
 
 def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
-    """Convert an entry. Sort multiple values, because directories return them in no fixed order."""
+    """Convert an entry, without its secrets.
+
+    Sort multiple values, because directories return them in no fixed order.
+    """
     record: FetchedRecord = {"dn": str(entry.dn)}
-    # A directory can have millions of values: look each one up once, and copy only lists.
+    # A directory can have millions of values, so handle an attribute with one value without copying a list.
     for returned, found in entry.items():
         if returned == "dn" or _is_secret(returned):
             continue

@@ -22,7 +22,7 @@ _NETWORK_TIMEOUT = ("LDAPNETWORK_TIMEOUT", "5")
 
 
 def load_library() -> Any:
-    """Import bonsai; raise ImportError if it is not installed."""
+    """Import bonsai with a shorter network timeout; raise ImportError if it is not installed."""
     os.environ.setdefault(*_NETWORK_TIMEOUT)
     return importlib.import_module("bonsai")
 

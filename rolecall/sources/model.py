@@ -1,9 +1,10 @@
-"""Define the stored configuration of a source, the protocol of its connections, and pages of records."""
+"""Define the stored configuration of a source, the interface of its connections, and pages of records."""
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -16,7 +17,7 @@ LONGEST_REASON = 500
 
 
 class SourceFailed(Exception):
-    """Report why a source or a carrier failed, in one line.
+    """Raised if a source or a carrier fails, with the reason in one line.
 
     The reason may quote text from the server, so it is cut to LONGEST_REASON characters.
     """
@@ -156,28 +157,27 @@ class EncodedPage(RecordPage):
 _LINES = msgspec.json.Encoder().encode_lines
 
 
-class SourceConnection(Protocol):
+class SourceConnection(ABC):
     """An open connection to a source.
 
     `is_snapshot`: the list cannot change while it is read. `is_scim`: names of attributes ignore case, and empty lists
     are left out.
     """
 
-    @property
-    def is_snapshot(self) -> bool: ...
+    is_snapshot = False
+    is_scim = False
 
     @property
-    def is_scim(self) -> bool: ...
+    def notes(self) -> Sequence[str]:
+        """Return notes about the content that was read last, for the log of the import."""
+        return ()
 
-    # Notes about the content that was read last, for the log of the import.
-    @property
-    def notes(self) -> Sequence[str]: ...
-
+    @abstractmethod
     def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]: ...
 
     async def login(self) -> str:
         """Return a description of the login and its rights, as the source reports them; empty if it reports none."""
-        ...
+        return ""
 
 
 class SourceAccess(msgspec.Struct, frozen=True):
@@ -201,4 +201,4 @@ Connect = Callable[[SourceAccess], AbstractAsyncContextManager[SourceConnection]
 
 
 class SourceChanged(SourceFailed):
-    """Report that the list changed while it was read, so the snapshot is inconsistent. The fetch is repeated."""
+    """Raised if the list changed while it was read, so it must be read again."""

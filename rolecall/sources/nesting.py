@@ -1,4 +1,4 @@
-"""Add members that LDAP groups do not list: members of nested groups, and accounts with this primary group."""
+"""Add the members that LDAP groups do not list: nested members, and accounts with the group as their primary group."""
 
 import re
 from collections.abc import Iterable

@@ -1,7 +1,8 @@
 """Restrict live sources and carriers to the hosts in `ROLECALL_SOURCE_HOSTS`; an empty list allows none.
 
-A host name must be listed. It must resolve to public addresses, or to addresses in a network that is listed too. This
-prevents server-side request forgery (SSRF). Addresses are checked when the connection is made.
+A host name must be listed, and must resolve to public addresses or to addresses in a listed network. A URL with an
+address needs a listed network. This prevents server-side request forgery (SSRF). Addresses are checked when the
+connection is made.
 """
 
 from concurrent.futures import Executor
@@ -9,7 +10,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from rolecall.core import guard
+from rolecall.core import address_check
 from rolecall.core.config import AllowedHosts
 from rolecall.core.dialing import Blocked, check_address
 from rolecall.sources.model import SourceFailed
@@ -27,7 +28,10 @@ class Peer(NamedTuple):
 
 
 def peer_of(url: str, ports: dict[str, int]) -> Peer | None:
-    """Return the host and port of a URL; None if it is malformed, has a user name, or has no scheme of `ports`."""
+    """Return the host and port of a URL.
+
+    Return None if it is malformed, contains a login or a fragment, or has a scheme that is not in `ports`.
+    """
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -35,7 +39,7 @@ def peer_of(url: str, ports: dict[str, int]) -> Peer | None:
         return None
     host = parts.hostname or ""
     plain = url.isprintable() and not set(url) & set(" \\") and "@" not in parts.netloc and "%" not in parts.netloc
-    if parts.scheme not in ports or not plain or parts.fragment or port == 0 or not guard.is_host(host):
+    if parts.scheme not in ports or not plain or parts.fragment or port == 0 or not address_check.is_host(host):
         return None
     return Peer(host, port or ports[parts.scheme])
 
@@ -51,7 +55,7 @@ def is_listed(host: str, hosts: AllowedHosts) -> bool:
         ip_address(host)
     except ValueError:
         return host.rstrip(".").lower() in hosts.names
-    return guard.is_allowed(host, hosts.networks)
+    return address_check.is_allowed(host, hosts.networks)
 
 
 def blocked(host: str, *, encrypted: bool) -> SourceFailed:
@@ -65,9 +69,9 @@ async def checked_addresses(
     if problem := listing_problem(host, hosts):
         raise SourceFailed(problem)
     try:
-        found = [address for _, address in await guard.look_up(host.rstrip("."), executor=executor)]
+        found = [address for _, address in await address_check.look_up(host.rstrip("."), executor=executor)]
     except (OSError, UnicodeError):
-        raise SourceFailed(f"the name {host} cannot be resolved") from None
+        raise SourceFailed(f"the name {host} cannot be resolved; check the URL") from None
     try:
         for address in found:
             check_address(address, hosts.networks, encrypted=encrypted)

@@ -1,6 +1,6 @@
 """Read the records that identity providers pushed to the SCIM server, in one database snapshot."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
@@ -22,10 +22,9 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
         yield PushConnection(db, access.application_id, access.config)
 
 
-class PushConnection:
+class PushConnection(SourceConnection):
     is_snapshot = True
     is_scim = True
-    notes: Sequence[str] = ()
 
     def __init__(self, db: Db, application_id: UUID, config: Config) -> None:
         self._db, self._application_id, self._config = db, application_id, config

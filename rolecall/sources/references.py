@@ -2,7 +2,7 @@
 
 - `env:NAME`: an environment variable whose name begins with ROLECALL_SOURCE_SECRET_
 - `file:NAME`: a file in the folder ROLECALL_SOURCE_SECRETS
-- `sealed`: the secret that was sent with the source, encrypted in the database and bound to its host and login
+- `sealed`: the secret that was sent with the source, encrypted in the database and bound to its server and login
 
 The prefix and the folder limit which secrets a person who configures sources can send to a host.
 """
@@ -14,6 +14,7 @@ from rolecall.core.config import SOURCE_SECRET_PREFIX, Config
 
 SEALED = "sealed"
 ENVIRONMENT, FILE = "env:", "file:"
+REFERENCES = f"{ENVIRONMENT}{SOURCE_SECRET_PREFIX}… or {FILE}…"
 
 
 def reference_problem(reference: str) -> str | None:
@@ -23,16 +24,16 @@ def reference_problem(reference: str) -> str | None:
     if reference.startswith(ENVIRONMENT):
         name = reference.removeprefix(ENVIRONMENT)
         fits = name.startswith(SOURCE_SECRET_PREFIX) and name != SOURCE_SECRET_PREFIX
-        return None if fits else f"Secret ref must name a variable that begins with {SOURCE_SECRET_PREFIX}"
+        return None if fits else f"Secret reference must name a variable that begins with {SOURCE_SECRET_PREFIX}"
     if reference.startswith(FILE):
         name = reference.removeprefix(FILE)
         fits = bool(name) and name == Path(name).name and name not in (".", "..") and "\\" not in name
-        return None if fits else "Secret ref must name a file in the folder ROLECALL_SOURCE_SECRETS, without a path"
-    return f"Secret ref must be env:{SOURCE_SECRET_PREFIX}…, file:… or sealed"
+        return None if fits else "Secret reference must name a file in ROLECALL_SOURCE_SECRETS, without a path"
+    return f"Secret reference must be {REFERENCES}, or {SEALED} if you enter the secret"
 
 
 def file_date(reference: str, config: Config) -> datetime | None:
-    """Return when the file of a secret was last written; None if this process cannot see it."""
+    """Return when the file of a secret was last written; None if it is not in a file, or the file cannot be seen."""
     if not reference.startswith(FILE) or config.source_secrets is None:
         return None
     try:

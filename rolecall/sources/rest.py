@@ -5,7 +5,7 @@ server announces, or when there is no next page.
 """
 
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -52,11 +52,7 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
         yield RestConnection(http)
 
 
-class RestConnection:
-    is_snapshot = False
-    is_scim = False
-    notes: Sequence[str] = ()
-
+class RestConnection(SourceConnection):
     def __init__(self, http: SourceHttp) -> None:
         self._http = http
 
@@ -91,12 +87,9 @@ class RestConnection:
         # A server that ignores paging returns the whole list again.
         return [] if found == progress.last else found
 
-    async def login(self) -> str:
-        return ""
-
 
 def endpoint(root: URL, path: str) -> URL:
-    """Append a path to the URL of the source, or return a full URL, which is checked when it is requested."""
+    """Append a path to the URL of the source. Return a path that is a full URL as it is; the client checks its host."""
     if path.startswith(("http://", "https://")):
         return URL(path)
     joined = f"{str(root.with_query(None)).rstrip('/')}/{path.lstrip('/')}" if path else str(root.with_query(None))
@@ -127,7 +120,7 @@ def records_in(value: Any, path: str) -> list[Any]:
     """Return the list of records at `path` in a response; without a path the response is the list."""
     found = value_at(value, path) if path else value
     if isinstance(found, list):
-        # Name only the type: the value may contain credentials or personal data.
+        # Report only the type, because the value may contain credentials or personal data.
         wrong = next((_TYPES[type(each)] for each in found if not isinstance(each, dict)), None)
         if wrong is not None:
             raise SourceFailed(f"a record is {wrong} instead of an object; set records to the list")
@@ -165,8 +158,8 @@ def _refuse_other_paging(content: SourceContent, answer: JsonAnswer, progress: P
         return
     hint = 'a Link header with rel="next"' if _linked(answer) else _sign_of_more(answer.value, content, progress)
     if hint:
-        wrong = f"next is {content.next}" if content.next else f"paging is {content.paging}"
-        raise SourceFailed(f"the response refers to a next page by {hint}, but {wrong}; correct paging and next")
+        wrong = f'"next" is {content.next}' if content.next else f'"paging" is {content.paging}'
+        raise SourceFailed(f'the response refers to a next page by {hint}, but {wrong}; correct "paging" and "next"')
 
 
 def _sign_of_more(
@@ -224,7 +217,7 @@ def _linked(answer: JsonAnswer) -> str | None:
 
 
 def _referred(request: PageRequest, target: Any, answer: JsonAnswer) -> PageRequest | None:
-    """Return the request for a referenced page. The reference contains all parameters."""
+    """Return the request for a referenced page, or None without a reference. The reference contains all parameters."""
     if target in (None, "", False):
         return None
     try:

@@ -24,8 +24,9 @@ async def get_source(db: Db, id: str, config: Config, now: datetime) -> SourceDe
 async def put_source(db: Db, caller: Caller, id: str, raw: Json, facts: Facts, config: Config) -> SourceDetail:
     """Set the live source of an application; imports fetch its records instead of files.
 
-    Its host must be in `ROLECALL_SOURCE_HOSTS`. The secret is stored encrypted, and is deleted when the host, the
-    encryption or the login changes. An identity source needs the scope `identities:write` as well.
+    Its host must be in `ROLECALL_SOURCE_HOSTS`. A secret in the body is stored encrypted. It is deleted when the
+    host, the port, the encryption or the login changes, or when `secretRef` is no longer `sealed`. For an identity
+    source, the scope `identities:write` is needed as well.
     """
     application_id = known_guid("Application", id)
     await actions.put_source(db, caller, application_id, raw, facts, config)
@@ -36,8 +37,8 @@ async def put_source(db: Db, caller: Caller, id: str, raw: Json, facts: Facts, c
 async def delete_source(db: Db, caller: Caller, id: str, now: datetime) -> None:
     """Remove the live source of an application and its stored secret; imported data stays.
 
-    If it is a SCIM Push source, its tokens are revoked and the pushed records are deleted. An identity source needs
-    the scope `identities:write` as well.
+    If it is a SCIM Push source, its tokens are revoked and the pushed records are deleted. For an identity
+    source, the scope `identities:write` is needed as well.
     """
     await actions.delete_source(db, caller, known_guid("Application", id), now)
 

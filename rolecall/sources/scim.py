@@ -1,7 +1,7 @@
 """Read users, groups and other resources of a SCIM 2.0 server (RFC 7644), by index or by cursor (RFC 9865)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -68,10 +68,8 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
         yield ScimConnection(http)
 
 
-class ScimConnection:
-    is_snapshot = False
+class ScimConnection(SourceConnection):
     is_scim = True
-    notes: Sequence[str] = ()
 
     def __init__(self, http: SourceHttp) -> None:
         self._http = http
@@ -87,7 +85,8 @@ class ScimConnection:
                 page = await (ahead or self._page(url, {**query, **place}))
                 read += len(page.records)
                 following = _next_place(page, place, read)
-                # Request the next page while this one is written. Not after the first page: a test reads only that one.
+                # Request the next page while this one is written, except after the first page: a connection test needs
+                # only that page.
                 is_first = place.get("cursor", "") == "" and read == len(page.records)
                 place, ahead = following, None
                 if place is not None and not is_first:
@@ -116,7 +115,7 @@ class ScimConnection:
         return found
 
     async def login(self) -> str:
-        """Name the authentication schemes of the server: SCIM has no request that returns the login."""
+        """Return the authentication schemes of the server, because SCIM has no request that returns the login."""
         try:
             answer = (await self._http.get(endpoint(self._http.root, _PROVIDER))).value
         except SourceFailed:

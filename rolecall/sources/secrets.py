@@ -28,7 +28,7 @@ class FoundSecret(msgspec.Struct, frozen=True):
 
 
 async def find_secret(db: Db, config: Config, reference: str, owner: UUID, name: str, host: str) -> FoundSecret:
-    """Return the secret; raise SourceFailed with advice if it is missing or cannot be used."""
+    """Return the secret, which is empty without a reference; raise SourceFailed if it is missing or cannot be read."""
     if not reference:
         return FoundSecret("")
     if reference == SEALED:
@@ -54,12 +54,12 @@ async def _unsealed(db: Db, config: Config, owner: UUID, name: str, host: str) -
 def _in_environment(name: str) -> FoundSecret:
     if text := os.environ.get(name):
         return FoundSecret(text)
-    raise SourceFailed(f"the environment variable {name} is not set for the worker")
+    raise SourceFailed(f"the environment variable {name} is not set for the worker; set it and restart the worker")
 
 
 def _in_file(folder: Path | None, name: str) -> FoundSecret:
     if folder is None:
-        raise SourceFailed("ROLECALL_SOURCE_SECRETS is not set, so that no secret can be read from a file")
+        raise SourceFailed("ROLECALL_SOURCE_SECRETS is not set; set it to the folder with the files of secrets")
     try:
         path = folder / name
         return FoundSecret(path.read_text().strip(), set_date(path))

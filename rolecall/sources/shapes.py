@@ -50,7 +50,7 @@ class SourceDetail(msgspec.Struct, rename="camel"):
     secret_date: datetime | None
     # When the schedule starts the next fetch.
     next_run: datetime | None
-    # Why the last import failed.
+    # Why the last import failed; null if it did not.
     last_failure: str | None
 
 
@@ -81,7 +81,7 @@ def _without_secret_query(text: str) -> str:
 def _without_login(path: str) -> str:
     """Reject a path that is a full URL with a login, because paths are shown."""
     if "@" in path.partition("://")[2].partition("/")[0]:
-        raise broken("{name} must be without a user name or password")
+        raise broken("{name} must be without a username or password")
     return path
 
 
@@ -151,7 +151,10 @@ Secret = Annotated[Text, Field(max_length=10_000)]
 
 
 class SourceBody(SourceDefinition):
-    """The source of an application. `secret` is stored encrypted and never shown; `secretRef` then is `sealed`."""
+    """The source of an application.
+
+    `secret` is stored encrypted and never shown. If it is sent, `secretRef` must be `sealed` or omitted.
+    """
 
     secret: Secret | None = None
 

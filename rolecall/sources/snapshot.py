@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 import msgspec
 
 from rolecall.core.json_paths import value_at
+from rolecall.core.text import counted
 from rolecall.sources.model import (
     BY_NUMBER,
     FetchedRecord,
@@ -45,7 +46,7 @@ class SeenKeys:
         self._older: list[array[int]] = []
 
     def add(self, keys: list[str]) -> str | None:
-        """Add the keys of a page; return the first one that repeats another recent key."""
+        """Add the keys of a page and return None, or return the first key that repeats another recent one."""
         marks = set(map(hash, keys))
         if len(marks) < len(keys) or not self._recent.isdisjoint(marks):
             return next(key for at, key in enumerate(keys) if hash(key) in self._recent or key in keys[:at])
@@ -96,17 +97,19 @@ class Snapshot:
         if self.pages > MOST_PAGES or self._empty > _MOST_EMPTY:
             raise SourceFailed(f"the list does not end after {self.pages:,} pages and {self.count:,} records")
         if page.total is not None and self.total not in (None, page.total):
-            raise SourceChanged(
-                f"the list changed while it was read: {self.total:,} records at first, then {page.total:,}"
-            )
+            first = counted(self.total or 0, "record")
+            raise SourceChanged(f"the list changed while it was read: {first} at first, then {page.total:,}")
         self.total = page.total if page.total is not None else self.total
         if self.total is not None and self.count > self.total:
-            raise SourceChanged(f"the source announced {self.total:,} records and sent more")
+            raise SourceChanged(f"the source announced {counted(self.total, 'record')} and sent more")
         if not self._is_snapshot:
             self._check_new(page)
 
     def _check_new(self, page: RecordPage) -> None:
-        """Reject repeated records. If records have no id, reject repeated pages."""
+        """Reject repeated records.
+
+        If records have no id, reject repeated pages, and records on several numbered pages.
+        """
         path = self._content.key
         keys = page.ids() if not path else [_key(record, path) for record in page.records]
         if None in keys:
@@ -137,7 +140,9 @@ class Snapshot:
         """Reject an attribute `each` that no record has, because a typo would remove all memberships."""
         if self.count and not self._has_each:
             names = ", ".join(self._names[:_MOST_NAMED])
-            raise SourceFailed(f"no record has {self._content.each}, which each names; the first record has {names}")
+            raise SourceFailed(
+                f'no record has "{self._content.each}", the value of "each"; the first record has {names}'
+            )
 
     def finish(self) -> None:
         self.require_each()
@@ -179,7 +184,7 @@ def _spelled(record: FetchedRecord, each: str) -> FetchedRecord:
 
 
 def _shaped(records: list[FetchedRecord], content: SourceContent) -> Iterator[FetchedRecord]:
-    """Keep only the configured attributes, and yield one record for each value of `each`."""
+    """Keep only the configured attributes, and yield one record for each value of `content.each`, if it is set."""
     # Compare names in lower case: SCIM ignores their case, and a server returns its own spelling.
     wanted = tuple(name.lower() for name in content.attributes)
     inner = tuple(name for name in wanted if "." in name or ":" in name)

@@ -35,12 +35,12 @@ SQLITE = "sqlite"
 # The query of a PostgreSQL URL that turns encryption off.
 UNENCRYPTED = "sslmode=disable"
 _ROWS = 1000
-# The longest value that a SQLite query may compute.
+# The longest value in bytes that a SQLite query may compute.
 _LONGEST_VALUE = 64 * 1024 * 1024
 # Read decimals as text: as 64-bit floats, different values could become equal.
 _RECORD = msgspec.json.Decoder(FetchedRecord, float_hook=str)
 _STEPS = 10_000
-# A query must begin with one of these words. If it began with ANALYZE, EXPLAIN would run it.
+# A query must begin with one of these words. EXPLAIN, which checks queries, would run one that begins with ANALYZE.
 _IS_QUERY = re.compile(r"(?:\s|--[^\n]*\n|\()*(?:select|with|values|table)\b", re.IGNORECASE)
 # The only actions that a SQLite query may perform: read tables and call functions.
 _MAY = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
@@ -92,10 +92,8 @@ async def _open_postgres(access: SourceAccess) -> AsyncIterator[SourceConnection
         yield PostgresConnection(db, source.timeout_seconds)
 
 
-class PostgresConnection:
+class PostgresConnection(SourceConnection):
     is_snapshot = True
-    is_scim = False
-    notes: Sequence[str] = ()
 
     def __init__(self, db: AsyncConnection, seconds: int) -> None:
         self._db, self._seconds = db, seconds
@@ -165,7 +163,7 @@ def _database_file(access: SourceAccess) -> Path:
     if not is_inside_roots(path, access.config):
         raise SourceFailed(f"{path} is outside of ROLECALL_IMPORT_ROOTS")
     if not path.is_file():
-        raise SourceFailed(f"there is no file {path}")
+        raise SourceFailed(f"there is no file {path}; check the URL")
     return path.resolve()
 
 
@@ -189,10 +187,8 @@ def _opened(path: Path, seconds: float) -> sqlite3.Connection:
     return db
 
 
-class SqliteConnection:
+class SqliteConnection(SourceConnection):
     is_snapshot = True
-    is_scim = False
-    notes: Sequence[str] = ()
 
     def __init__(self, db: sqlite3.Connection, seconds: float) -> None:
         self._db, self._seconds = db, seconds
@@ -208,9 +204,6 @@ class SqliteConnection:
         except sqlite3.Error as error:
             late = "the query took too long" if "interrupted" in str(error) else _said(error)
             raise SourceFailed(late) from None
-
-    async def login(self) -> str:
-        return ""
 
 
 def _members(row: sqlite3.Row) -> Iterator[tuple[str, object]]:

@@ -1,4 +1,4 @@
-"""Read request bodies, with limits on size and time, and query parameters."""
+"""Read query parameters. Read request bodies with limits on size and time."""
 
 import asyncio
 import hashlib
@@ -49,7 +49,11 @@ async def read_bytes(request: AnyRequest, limit: int, what: str = "The body") ->
 
 @asynccontextmanager
 async def in_time() -> AsyncGenerator[Callable[[bytes], None]]:
-    """Limit the time to read a body, based on a minimum transfer rate."""
+    """Limit the time to read a body, based on a minimum transfer rate.
+
+    Yield a function that the calling code must call with each chunk. Raise Invalid if the body is too slow, or if the
+    client disconnects.
+    """
     try:
         async with asyncio.timeout(PATIENCE_SECONDS) as limit:
 
@@ -99,7 +103,7 @@ async def read_text(request: AnyRequest, limit: int) -> Carried:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        raise Invalid.on("body", "Body is not valid UTF-8") from None
+        raise Invalid.on("body", "Body is not valid UTF-8; encode it as UTF-8") from None
     if "\x00" in text:
         raise Invalid.on("body", "Body must not contain NUL characters")
     if is_blank(text):

@@ -1,8 +1,9 @@
-"""Wrap the application in the outermost ASGI layer: correlation id, security headers and one log line per response.
+"""Wrap the application in the outermost ASGI layer: correlation id, security headers, request times and the log.
 
-This layer also determines the client's address behind proxies, and redacts secrets in logged paths.
+This layer also determines the client's address behind proxies, and serves HEAD and OPTIONS.
 """
 
+import re
 import time
 from typing import Any
 
@@ -28,6 +29,7 @@ _LONGEST_PART = 255
 _PROBES = ("/healthz", "/readyz", "/metrics")
 # Prefixes of paths that end with a secret, which must not be logged.
 _CAPABILITIES = ("/sign-in/", "/webhooks/callback/")
+_SLASHES = re.compile("/{2,}")
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 
@@ -74,15 +76,15 @@ class Edge:
             # Do not log successful probes, which arrive every few seconds.
             if status != 200 or path not in _PROBES:
                 ms = round(seconds * 1000, 1)
-                log_request(method=method, path=_redacted(path), status=status, ms=ms, correlation_id=id)
+                log_request(method=method, path=redacted(path), status=status, ms=ms, correlation_id=id)
 
     def _rewrite(self, scope: Any) -> None:
         """Set the client's address, and the method and path that are used for routing."""
         if self.proxies and (peer := scope["client"]):
             forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
             scope["client"] = (sender(peer[0], forwarded.decode("latin-1"), self.proxies), peer[1])
-        # Operations respond to an invalid id with their own 404. For pages and files, rewrite a path that no route can
-        # match to one without a route.
+        # Operations respond to an invalid id with their own 404. For pages and files, replace a path that they cannot
+        # handle by a path without a route, so that the response is a 404 too.
         if not scope["path"].startswith(_OPERATIONS) and not _can_match(scope["path"]):
             scope["path"], scope["raw_path"] = "/-", b"/-"
         scope["is_head"] = scope["method"] == "HEAD"
@@ -98,16 +100,17 @@ class Edge:
 
 
 def _can_match(path: str) -> bool:
-    """Return whether a route could match: the path is storable text and no segment is longer than a file name."""
+    """Return whether a route could match: the path has no NUL, is valid UTF-8, and no segment exceeds 255 bytes."""
     if len(path) <= _LONGEST_PART and path.isascii() and path.isprintable():
         return True
     parts = path.split("/")
     return is_storable(path) and all(len(part.encode()) <= _LONGEST_PART for part in parts)
 
 
-def _redacted(path: str) -> str:
-    """Return the path for the log, with its secret part redacted."""
-    return next((f"{start}…" for start in _CAPABILITIES if path.startswith(start)), path)
+def redacted(path: str) -> str:
+    """Return the path for the log, with a secret at its end redacted. Routing ignores repeated slashes."""
+    plain = _SLASHES.sub("/", path)
+    return next((f"{start}…" for start in _CAPABILITIES if plain.startswith(start)), path)
 
 
 def header(scope: Any, name: bytes) -> bytes:

@@ -60,13 +60,14 @@ def answer_known(_: Request[Any, Any, Any], error: errors.RolecallError) -> Resp
 
 
 _FRAMEWORK = {404: ("not_found", "No such route"), 405: ("method_not_allowed", "Method not allowed")}
+_REJECTED = "Request cannot be read; check its headers, such as Host and Content-Length, and send it again"
 
 
 def answer_framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[ErrorBody]:
     if error.status_code >= 500:
         return answer_crash(request, error)
-    if error.status_code not in _FRAMEWORK:  # an invalid header such as Host or Content-Length
-        return answer_known(request, errors.Invalid.on("request", "Request has an invalid header"))
+    if error.status_code not in _FRAMEWORK:  # usually an invalid header
+        return answer_known(request, errors.Invalid.on("request", _REJECTED))
     headers = dict(error.headers or {})
     if "GET" in headers.get("allow", ""):
         headers["allow"] += ", HEAD"

@@ -9,7 +9,8 @@ _FORMATS = {"date-time": "2026-12-01T00:00:00Z", "date": "2026-12-01"}
 _KINDS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
 _PLAIN: Json = {"string": "text", "integer": 1, "number": 1.0, "boolean": False}
 
-# Example values, keyed by field name or by schema and field name. Optional and nullable fields appear only if listed.
+# Example values, keyed by field name or by schema and field name. Any other field gets a value only if it is required
+# and cannot be null.
 _KNOWN: Json = {
     "ActivityEntry.action": "Created",
     "ApprovalRule.reason": "The supervisor approves added and changed access",
@@ -19,6 +20,8 @@ _KNOWN: Json = {
     "ConflictItem.since": "2026-12-01T00:00:00Z",
     "ReviewItem.until": "2030-01-01T00:00:00Z",
     "ReviewItemDetail.until": "2030-01-01T00:00:00Z",
+    "DecideBody.decision": "KeepUntil",
+    "DecideSeveralBody.decision": "KeepUntil",
     "DecisionEntry.until": "2030-01-01T00:00:00Z",
     "Acceptance.until": "2030-01-01T00:00:00Z",
     "ReviewPeriod.until": "2030-01-01T00:00:00Z",

@@ -142,7 +142,7 @@ class Download(ASGIResponse):
             await self._end(sending)
 
     async def _close(self, send: Send) -> None:
-        """End the response after the client disconnected, so that the log does not report an error of the service."""
+        """Send the status 499 if the response has not started, so that the log shows no error of the service."""
         if not self._is_started:
             with suppress(OSError, RuntimeError):
                 await send({"type": "http.response.start", "status": _CLIENT_CLOSED, "headers": []})
@@ -161,7 +161,7 @@ class Download(ASGIResponse):
         await self._body(send, held, more=False)
 
     async def _body(self, send: Send, piece: bytes, *, more: bool) -> None:
-        """Send a chunk. Send the headers just before the first one: until then, an error response is possible."""
+        """Send a chunk. Send the headers just before the first chunk: until then, an error response is possible."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             if not self._is_started:
                 await send({"type": "http.response.start", "status": 200, "headers": self._start})

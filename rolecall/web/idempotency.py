@@ -1,6 +1,7 @@
 """Handle idempotency keys.
 
-For 24 hours, the same request with the same key returns the first response. Another request with the key is a conflict.
+For 24 hours, the same request with the same key returns the first successful response. Another request with the key is
+a conflict, and so is the same request if its response contained a secret, which is not stored.
 """
 
 from datetime import datetime, timedelta
@@ -37,9 +38,10 @@ def checked(key: str) -> str:
 
 
 async def kept_answer(db: Db, key: Key) -> tuple[int, bytes] | None:
-    """Return the stored response of the key; if there is none, claim the key for this transaction and return None.
+    """Return the stored response of the key; if the key is free, claim it for this transaction and return None.
 
-    A second request with the same key waits here until the first commits or rolls back.
+    Raise Conflict if the key was used with another request, or if the response was not stored. A second request with
+    the same key waits here until the first commits or rolls back.
     """
     claimed = await execute(
         db,
@@ -64,7 +66,8 @@ async def kept_answer(db: Db, key: Key) -> tuple[int, bytes] | None:
         raise Conflict("This idempotency key was used with another request; use a new key")
     if kept.answer is None:
         raise Conflict(
-            "This idempotency key was already used; the response contained a secret, which is shown only once"
+            "This idempotency key was already used, and the response contained a secret, which is shown only once;"
+            " use a new key to get another secret"
         )
     return kept.status, kept.answer
 

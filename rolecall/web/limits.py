@@ -1,4 +1,4 @@
-"""Limit the rate of requests in fixed windows of a minute, counted per process."""
+"""Limit the rate of requests in fixed windows of a minute, and the number of tasks at once, both per process."""
 
 from collections import Counter as Counts
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ class Counter:
         self._counts: dict[object, int] = {}
 
     def count(self, key: object, limit: int, now: datetime) -> None:
-        """Count a request under `key`; above the limit, raise RateLimited until the minute ends."""
+        """Count a request under `key`; raise RateLimited if there were more than `limit` in this minute."""
         minute, second = divmod(int(now.timestamp()), 60)
         if minute != self._minute:
             self._minute, self._counts = minute, {}

@@ -61,7 +61,7 @@ def read_filters(source: ListSource, given: Mapping[str, str]) -> dict[str, Any]
     for name, text in given.items():
         if name not in known:
             choice = f"use {', '.join(known)}" if known else "it has no filters"
-            problems.append(Problem(f"filters.{name}", f"The list {source.name} has no such filter; {choice}"))
+            problems.append(Problem(f"filters.{name}", f"The list {source.name} has no filter {name}; {choice}"))
         elif not is_storable(text):
             problems.append(Problem(f"filters.{name}", f"{human_name([name])} must not contain NUL characters"))
         elif name != RECORD:
@@ -95,7 +95,7 @@ async def find_all(
 
 
 def choose_columns(source: ListSource, names: list[str] | None) -> tuple[Column, ...]:
-    """Return the named columns in the given order, or all columns if none are named."""
+    """Return the named columns in the given order, or all if none are named. Names must be known and not repeated."""
     if not names:
         return source.columns
     known = {column.name: column for column in source.columns}

@@ -38,7 +38,7 @@ _TAGS = {
     "Administration": "Operations for running the service.",
 }
 _GUID = {"type": "string", "format": "uuid"}
-# OpenAPI 3.1 uses the media type; most client generators still expect `format`, as in 3.0.
+# OpenAPI 3.1 describes a file by its media type; most client generators still expect `format`, as in 3.0.
 _FILE: Json = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
 _HEADERS: Json = {
     "X-Correlation-Id": (
@@ -52,7 +52,8 @@ _HEADERS: Json = {
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "Within 24 hours the same key and body return the first response; a different body is a conflict.",
+    "description": "For 24 hours, the same request with the same key returns the first successful response; another"
+    " request with the key is a conflict.",
     "schema": {"type": "string", "pattern": "^[ -~]+$", "minLength": 1, "maxLength": idempotency.LONGEST_KEY},
 }
 
@@ -71,7 +72,11 @@ FAULTS = {
         "validation_error", "A body or parameter is invalid; `errors` has an entry for each problem.", str(Invalid())
     ),
     401: Fault("unauthorized", "The token is missing or invalid.", "A valid API token is required", "WWW-Authenticate"),
-    403: Fault("forbidden", "The token lacks the scope.", "The token lacks the scope identities:read"),
+    403: Fault(
+        "forbidden",
+        "The token lacks the scope, or the person who created the token may no longer use the scope.",
+        "The token lacks the scope identities:read",
+    ),
     404: Fault(
         "not_found", "The record does not exist.", "Identity with id 0192e4a0-7c1e-7000-8000-000000000001 not found"
     ),
@@ -102,8 +107,6 @@ class WebhookEvent(msgspec.Struct, frozen=True):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """A documented path, method and operation."""
-
     path: str
     method: str
     name: str
@@ -164,9 +167,10 @@ def _operation(route: Route, operation: Operation, components: Components) -> Js
         },
     }
     if operation.body:
+        content = _content(operation, components)
         described["requestBody"] = {
-            "required": operation.read_body is not optional_json,
-            "content": _content(operation, components),
+            "required": operation.read_body is not optional_json or components.has_required_field(operation.body),
+            "content": content,
         }
     return described
 
@@ -195,7 +199,7 @@ def _parameters(route: Route, operation: Operation) -> Iterator[Json]:
     paged |= {"format": a_format} if operation.is_list else {}
     for name, reader in {**paged, **(operation.query or {})}.items():
         yield {"name": name, "in": "query", "schema": reader.schema} | ({"required": True} if reader.required else {})
-    if operation.method != "GET" and operation.scope:
+    if operation.method != "GET" and operation.scope and operation.answer is not ASGIResponse:
         yield _IDEMPOTENCY_KEY
 
 
@@ -235,7 +239,6 @@ def _answer(operation: Operation, components: Components) -> Json:
 
 
 def _export() -> Json:
-    """Return the description of an export response: a file in any format, and the header with its id."""
     content = {kind.media_type: {"schema": _FILE} for kind in KINDS.values()}
     return {"content": content, "headers": _headers("X-Correlation-Id", "X-Export-Id")}
 
@@ -285,7 +288,7 @@ def _webhook(event: WebhookEvent, payload: Any, components: Components) -> Json:
         "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "example": example}}},
         "responses": {
             "2XX": {"description": "Delivered"},
-            "410": {"description": "The receiver is gone; the hook is disabled"},
-            "default": {"description": "Not delivered; the service tries again later"},
+            "410": {"description": "The receiver is gone; the webhook is disabled"},
+            "default": {"description": "Not delivered; the service tries again, for a limited time"},
         },
     }

@@ -1,4 +1,6 @@
-"""Serve every API operation the same way: authenticate, read the body, run one transaction, respond after the commit.
+"""Serve API operations. A write authenticates, reads the body, runs one transaction and responds after the commit.
+
+A read runs without a transaction; if there is a replica and it is current, the read runs there.
 
 The parameters of a function decorated with `operation` are named after attributes of `Call`, such as `db`, `caller`,
 `raw` (the body), `query` (page and filters) and `id` (from the path). A read that joins concurrent queries in a batch
@@ -59,7 +61,6 @@ async def _no_body(request: AnyRequest, config: Config) -> Carried:
 
 
 async def optional_json(request: AnyRequest, config: Config) -> Carried:
-    """Read a JSON body that may be omitted."""
     return await read_optional_json(request, config.max_body_bytes)
 
 
@@ -131,11 +132,11 @@ def operation(
     delay_seconds: float = 0,
     revokes: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], HTTPRouteHandler]:
-    """Convert a function to a route. With `scope=None`, anyone may call it, and there is no caller.
+    """Convert a function to a route. With `scope=None`, anyone may call it, and the caller is `NOBODY`.
 
-    `secret`: do not store the response for an idempotency key. `delay_seconds`: wait after the commit until the caches
-    of other processes have expired. `revokes`: serialize with other operations that revoke authority, to avoid
-    deadlocks.
+    `secret`: do not store the response for an idempotency key. `delay_seconds`: wait this long after the commit, so
+    that the caches of other processes have expired when the client gets the response. `revokes`: serialize with other
+    operations that revoke authority, to avoid deadlocks.
     """
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:

@@ -7,7 +7,11 @@ from rolecall.core.config import Network
 
 
 def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """Return the rightmost address that is not a trusted proxy; each proxy appends the address of its client."""
+    """Return the client's address: the first untrusted one in `peer` and then `forwarded`, read from the right.
+
+    Each proxy appends the address of its client to `forwarded`. If an entry is not an address, or none is left, return
+    the last trusted address instead.
+    """
     address = peer
     for claimed in reversed(forwarded.split(",")):
         if not is_among(address, trusted) or not _is_address(claimed.strip()):

@@ -12,9 +12,11 @@ from rolecall.core.db import Pool, fetch_value
 
 log = structlog.get_logger("rolecall.replica")
 
-# The pauses while a read waits for the replica to catch up, and the back-off after a failure.
+# The pauses, in seconds, while a read waits for the replica to catch up.
 _PATIENCE = (0.001, 0.002, 0.004, 0.008, 0.016)
+# How long the replica is not used after a failure.
 _REST_SECONDS = 5.0
+# The timeout for getting a connection to the replica.
 _REACH_SECONDS = 0.5
 
 
@@ -27,7 +29,7 @@ class Replica:
         self._checks = BatchedLookup(self._check)
 
     async def is_current(self) -> bool:
-        """Return whether the replica has replayed every commit up to now."""
+        """Return whether the replica has replayed every commit up to now; False for some seconds after a failure."""
         if time.monotonic() < self._resting_until:
             return False
         return await self._checks.get(None)

@@ -18,7 +18,7 @@ from rolecall.core.db import Db, Pool, execute, fetch_all, transaction
 
 log = structlog.get_logger("rolecall.http")
 
-# Upper bounds of the histogram, in seconds.
+# Upper bounds of the histogram's buckets, in seconds.
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, inf)
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 _EVERY_SECONDS = 5.0
@@ -49,7 +49,7 @@ class RequestTimes:
         self._counted[key] = before + requests, took + seconds
 
     async def keep(self, pool: Pool) -> None:
-        """Add the counts since the last flush to the totals in the database."""
+        """Add the counts since the last flush to the totals in the database; if this fails, keep them and raise."""
         counted, self._counted = self._counted, {}
         try:
             if counted:
@@ -83,7 +83,7 @@ class RequestTimes:
 
 
 async def _write(db: Db, counted: dict[_Key, tuple[int, float]]) -> None:
-    # Write rows in one order to avoid deadlocks.
+    # Write rows in a consistent order to avoid deadlocks.
     rows = sorted((*key, *value) for key, value in counted.items())
     methods, routes, statuses, withins, requests, seconds = (list(column) for column in zip(*rows, strict=True))
     await execute(

@@ -30,7 +30,7 @@ _PLAIN: dict[Any, Json] = {
 
 
 class Components:
-    """The named schemas of a document, added on first use."""
+    """The named schemas of a document. Schemas of bodies are added at the start, schemas of responses on first use."""
 
     def __init__(self, bodies: Iterable[type[BaseModel]]) -> None:
         wanted: Any = [(body, "validation") for body in bodies]
@@ -43,6 +43,9 @@ class Components:
 
     def body(self, kind: type[BaseModel]) -> Json:
         return dict(self._bodies[kind])
+
+    def has_required_field(self, kind: type[BaseModel]) -> bool:
+        return bool(self.schemas[self._bodies[kind]["$ref"].removeprefix(_REF)].get("required"))
 
     def answer(self, kind: Any) -> Json:
         """Return the schema of a response type as msgspec encodes it."""
@@ -95,7 +98,8 @@ def _any_of(options: list[Json]) -> Json:
         case [option]:
             return option
         case [{"type": str(kind)} as option, {"type": "null"}]:
-            return {**option, "type": [kind, "null"]}
+            values = {"enum": [*option["enum"], None]} if "enum" in option else {}
+            return {**option, **values, "type": [kind, "null"]}
     return {"anyOf": options}
 
 
@@ -111,7 +115,7 @@ def _short(name: str) -> str:
 
 
 def _tidy(schema: Any) -> Any:
-    """Return a schema without the titles, null defaults and class docstrings that pydantic adds."""
+    """Return a pydantic schema with short names and flat `anyOf`, without titles, null defaults and docstrings."""
     match schema:
         case {"$ref": str(reference)}:
             return {"$ref": _REF + _short(reference.removeprefix(_REF))}

@@ -31,7 +31,8 @@ async def read_upload(request: AnyRequest, config: Config) -> Carried:
         try:
             await _read(request, config, options.get("boundary", ""), form)
         except ParserLimitReached:
-            raise TooLarge("The form has too many parts, or one that is too long") from None
+            said = "The form has too many parts, or a part whose header is too large"
+            raise TooLarge(f"{said}; send fewer files, with shorter names") from None
         except MultipartError:
             raise Invalid.on("body", "Body is not valid multipart/form-data") from None
         failing.pop_all()
@@ -59,7 +60,7 @@ async def _read(request: AnyRequest, config: Config, boundary: str, form: "_Form
 
 
 class _Form:
-    """Collects the parts as they arrive; a part with a file name is a file, any other part is a field."""
+    """The parts of a form as they arrive; a part with a file name is a file, any other part is a field."""
 
     def __init__(self, config: Config) -> None:
         self.upload = Upload()

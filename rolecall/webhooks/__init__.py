@@ -1,1 +1,1 @@
-"""Webhooks: a trigger writes deliveries, `outbox.py` claims them, `sender.py` and `outgoing.py` send them."""
+"""Webhooks: triggers write deliveries, `outbox.py` claims them, `sender.py` and `outgoing.py` send them."""

@@ -8,7 +8,7 @@ from psycopg.errors import UniqueViolation
 
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.audit.actions import record
-from rolecall.core import guard, sealing
+from rolecall.core import address_check, sealing
 from rolecall.core.checking import Addresses, Facts, Json, check
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
@@ -88,7 +88,7 @@ async def delete_hook(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def rotate_secret(db: Db, id: UUID, config: Config, now: datetime) -> str:
-    """Replace the secret and return the new one. For a day both sign, so that the receiver can switch."""
+    """Replace the secret and return the new one. For 24 hours, deliveries are signed with both."""
     await _lock(db, id)
     secret = new_secret()
     await execute(
@@ -104,16 +104,16 @@ async def rotate_secret(db: Db, id: UUID, config: Config, now: datetime) -> str:
 
 
 async def names_of_hook(pool: Pool, id: str) -> Addresses:
-    """Return the addresses of the hook's host. Call this before the test takes a database connection."""
+    """Return the addresses of the hook's host. This can take seconds, so no database connection is held meanwhile."""
     async with pool.connection() as db:
         hook = await queries.get_hook(db, id)
-    return await guard.looked_up([hook.url])
+    return await address_check.looked_up([hook.url])
 
 
 async def test_hook(db: Db, id: UUID, facts: Facts, config: Config) -> UUID:
-    """Send a sample delivery once, even to a disabled hook; return its id."""
+    """Queue a sample delivery, which is sent once, even to a disabled hook; return the id of the delivery."""
     url = (await queries.get_hook(db, str(id))).url
-    if problem := guard.problem(url, config.webhook_allow, facts.addresses):
+    if problem := address_check.problem(url, config.webhook_allow, facts.addresses):
         raise Invalid.on("url", problem)
     delivery, now = uuid4(), facts.now
     await execute(
@@ -133,7 +133,7 @@ async def test_hook(db: Db, id: UUID, facts: Facts, config: Config) -> UUID:
 
 
 async def recover_hook(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
-    """Send all deliveries again that were created since a time and did not succeed, with a new retry schedule."""
+    """Queue deliveries that have not succeeded, except tests, if they were created since a time. Retries start over."""
     if not await _lock(db, id):
         raise Conflict("The webhook is disabled; enable it first")
     body = check(RecoverBody, raw, facts)
@@ -151,7 +151,7 @@ async def recover_hook(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
 
 
 async def resend_delivery(db: Db, id: str, now: datetime) -> None:
-    """Send a delivery again with the same id, whatever its status."""
+    """Queue a delivery again under the same id, even if it was delivered."""
     delivery = known_guid("Delivery", id)
     rows = await fetch_rows(
         db,
@@ -174,7 +174,10 @@ _DUE_NOW = """status = 'Pending', step = 0, next_attempt_on =
 
 
 async def accept_callback(db: Db, id: str, content: str, now: datetime) -> None:
-    """Record the receiver's text as an activity entry of the request; it can change nothing else."""
+    """Store the receiver's text. If the delivery is about a request, also add the text to the request's activity.
+
+    A text that was already received for this delivery is ignored.
+    """
     delivery = known_guid("Delivery", id)
     rows = await fetch_rows(
         db,
@@ -194,7 +197,10 @@ async def accept_callback(db: Db, id: str, content: str, now: datetime) -> None:
 
 
 async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime, now: datetime) -> bool:
-    """Store a callback and return whether it is new; the caller has locked the delivery to enforce the limit."""
+    """Store a callback and return whether it is new.
+
+    The calling code must have locked the delivery, so that concurrent callbacks cannot exceed the limit.
+    """
     sha256 = hashlib.sha256(content.encode()).digest()
     known = await fetch_rows(db, "SELECT sha256 FROM webhook_callbacks WHERE delivery_id = %(id)s", id=delivery)
     if (sha256,) in known:
@@ -230,7 +236,7 @@ async def delete_old_deliveries(db: Db, now: datetime) -> int:
 
 
 async def park_stray_deliveries(db: Db) -> None:
-    """Park deliveries that an event created while its hook was being disabled."""
+    """Park the pending deliveries of disabled hooks: an event may create some while a hook is being disabled."""
     for (id,) in await fetch_rows(
         db,
         """SELECT h.id FROM webhooks h WHERE NOT h.enabled AND EXISTS (
@@ -253,9 +259,9 @@ async def _lock(db: Db, id: UUID) -> bool:
 
 def _url_problems(raw: Json, facts: Facts, config: Config) -> list[Problem]:
     url = raw.get("url")
-    if not isinstance(url, str) or not url.strip() or len(url) > guard.LONGEST_URL:
+    if not isinstance(url, str) or not url.strip() or len(url) > address_check.LONGEST_URL:
         return []
-    problem = guard.problem(url, config.webhook_allow, facts.addresses)
+    problem = address_check.problem(url, config.webhook_allow, facts.addresses)
     return [Problem("url", problem)] if problem else []
 
 

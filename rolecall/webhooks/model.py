@@ -38,7 +38,7 @@ class DisabledReason(StrEnum):
 
 
 class HookEvent(StrEnum):
-    """Events that a webhook can receive, of access requests and of reviews."""
+    """Events of access requests and reviews that a webhook can receive."""
 
     CREATED = RequestEvent.CREATED.value
     ASSIGNED = RequestEvent.ASSIGNED.value
@@ -85,18 +85,16 @@ ATTEMPT_TAKES = timedelta(seconds=15)
 LEASE = timedelta(seconds=45)
 IN_FLIGHT_A_HOOK = 8
 IN_FLIGHT_A_WORKER = 512
-# Slots reserved for hooks with nothing in flight, so that busy hooks cannot cause starvation.
+# Slots reserved for healthy hooks with nothing in flight, so that busy hooks cannot cause starvation.
 KEPT_FOR_OTHERS = 64
-# Circuit breaker: after this many consecutive failures a hook gets one attempt at a time until one succeeds.
+# Circuit breaker: after this many consecutive failures a hook gets one attempt at a time until an attempt succeeds.
 FAILURES_UNTIL_PROBED = 16
 
-# Upper bounds of the histogram of webhook_delivery_lag_seconds.
+# Upper bounds of the buckets of the histogram webhook_delivery_lag_seconds.
 LAG_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
 
 
 class AttemptResult(msgspec.Struct, frozen=True):
-    """The result of one attempt."""
-
     outcome: AttemptOutcome
     status_code: int | None = None
     response: str | None = None

@@ -28,13 +28,11 @@ from rolecall.webhooks.model import (
     next_attempt_on,
 )
 
-# The longest time from the claim until the connection opens.
+# Allowance for the time from the claim to the start of the request, when the timeout of the attempt begins.
 _MARGIN = timedelta(seconds=2)
 
 
 class DueHook(msgspec.Struct, frozen=True):
-    """A hook with due deliveries, and what is needed to send them."""
-
     id: UUID
     url: str
     secret: bytes
@@ -119,7 +117,7 @@ _CLAIM = f"""
 
 
 async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> list[Claim]:
-    """Lease and return due deliveries, and begin their attempts. The caller has locked the hooks.
+    """Lease and return due deliveries, and begin their attempts. The calling code must have locked the hooks.
 
     Take one delivery of each hook in turn (round robin). Reserve some slots for healthy hooks with nothing in flight,
     so that a busy or hanging hook causes no starvation.
@@ -246,7 +244,10 @@ async def _disable(db: Db, id: UUID, reason: DisabledReason, now: datetime) -> N
 
 
 async def park(db: Db, webhook_id: UUID) -> None:
-    """Park waiting deliveries until a person recovers or resends them; the caller holds the hook's lock."""
+    """Park waiting deliveries, except tests, until a person recovers or resends them.
+
+    The calling code must have locked the hook.
+    """
     await execute(
         db,
         """UPDATE webhook_deliveries SET status = 'Parked', next_attempt_on = NULL
@@ -256,7 +257,7 @@ async def park(db: Db, webhook_id: UUID) -> None:
 
 
 async def next_due(db: Db, now: datetime) -> datetime | None:
-    """Return when the next delivery becomes due or the next lease expires."""
+    """Return the first time after now at which a delivery becomes due or a lease expires."""
     found: datetime | None = await fetch_value(
         db,
         """SELECT min(d.next_attempt_on) FROM webhooks h CROSS JOIN LATERAL (

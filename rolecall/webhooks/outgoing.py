@@ -9,7 +9,7 @@ from typing import Self
 import aiohttp
 from yarl import URL
 
-from rolecall.core import guard
+from rolecall.core import address_check
 from rolecall.core.dialing import Blocked, guarded_connector, retry_after
 from rolecall.webhooks.model import ATTEMPT_TAKES, AttemptOutcome, AttemptResult
 
@@ -27,7 +27,7 @@ _HEADERS = {
 
 
 class Outgoing:
-    def __init__(self, allowed: tuple[guard.Network, ...]) -> None:
+    def __init__(self, allowed: tuple[address_check.Network, ...]) -> None:
         self._allowed = allowed
         self._threads = ThreadPoolExecutor(_LOOKUP_THREADS, thread_name_prefix="lookup")
         self._sessions: dict[str, aiohttp.ClientSession] = {}
@@ -54,7 +54,7 @@ class Outgoing:
         )
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptResult:
-        target = guard.parse(url)
+        target = address_check.parse(url)
         if target is None:
             return AttemptResult(AttemptOutcome.BLOCKED)
         try:

@@ -1,6 +1,6 @@
 """Describe the bodies of deliveries for the OpenAPI document; functions in `schema/webhooks.sql` write the bytes.
 
-The words for an event are written here once: `make schema` copies them into `schema/constants.sql`.
+`make schema` copies the display names and the descriptions of the events from here into `schema/constants.sql`.
 """
 
 import re
@@ -20,7 +20,7 @@ from rolecall.webhooks.model import TEST_CONDITION, TEST_EVENT
 
 
 class DeliveredIdentity(IdentityDetail):
-    """An identity with the webhook payload's own values for `type`."""
+    """An identity in a webhook payload, in which `type` has other values than in the API."""
 
     type: Literal["Employee", "ServiceAccount", "Bot", "VendorAccount"]  # type: ignore[assignment]
 
@@ -86,7 +86,7 @@ class ReviewItemPayload(msgspec.Struct, rename="camel"):
 EVENTS = [_described(event, condition) for event, condition in CONDITIONS.items()]
 REVIEW_EVENTS = [_described(event, condition) for event, condition in REVIEW_CONDITIONS.items()]
 TEST = _described(TEST_EVENT, TEST_CONDITION)
-# Every event that a webhook can receive, with the type of its payload.
+# Every event that a webhook can select, with the type of its payload.
 DESCRIBED: list[tuple[WebhookEvent, Any]] = [
     *((event, Payload) for event in EVENTS),
     *((event, ReviewItemPayload if "Item" in event.name else ReviewPayload) for event in REVIEW_EVENTS),

@@ -4,7 +4,7 @@ from typing import Any
 import msgspec
 from litestar import Router
 
-from rolecall.core import guard
+from rolecall.core import address_check
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -37,13 +37,13 @@ async def _with_secret(db: Db, id: object, secret: str) -> HookWithSecret:
 
 @operation("GET", "/", scope=Scope.WEBHOOKS_MANAGE, query={})
 async def list_webhooks(db: Db, query: dict[str, Any]) -> Page[HookDetail]:
-    """List webhooks in the order of their names."""
+    """List webhooks, ordered by name."""
     return await queries.hooks_by_name(db, query["page"])
 
 
 async def _with_names(request: AnyRequest, config: Config) -> Carried:
     carried = await plain_json(request, config)
-    return msgspec.structs.replace(carried, addresses=await guard.looked_up([carried.raw.get("url")]))
+    return msgspec.structs.replace(carried, addresses=await address_check.looked_up([carried.raw.get("url")]))
 
 
 async def _names_of_hook(request: AnyRequest, _: Config) -> Carried:
@@ -78,20 +78,20 @@ async def delete_webhook(db: Db, id: str, now: datetime) -> None:
 
 @operation("POST", "/{id:str}/test", scope=Scope.WEBHOOKS_MANAGE, read_body=_names_of_hook)
 async def test_webhook(db: Db, id: str, facts: Facts, config: Config) -> DeliveryDetail:
-    """Send a sample delivery once. The response is the delivery, which is sent next: get it again to see the result."""
+    """Send a sample delivery once. The response shows it before it is sent: get the delivery to see the result."""
     delivery = await actions.test_hook(db, known_guid("Webhook", id), facts, config)
     return await queries.get_delivery(db, str(delivery))
 
 
 @operation("POST", "/{id:str}/rotate-secret", scope=Scope.WEBHOOKS_MANAGE, secret=True)
 async def rotate_webhook_secret(db: Db, id: str, config: Config, now: datetime) -> HookWithSecret:
-    """Replace the secret. For 24 hours deliveries are signed with both secrets."""
+    """Replace the secret. Only this response contains the new one. For 24 hours deliveries are signed with both."""
     return await _with_secret(db, id, await actions.rotate_secret(db, known_guid("Webhook", id), config, now))
 
 
 @operation("POST", "/{id:str}/recover", scope=Scope.WEBHOOKS_MANAGE, body=RecoverBody)
 async def recover_webhook(db: Db, id: str, raw: Json, facts: Facts) -> HookDetail:
-    """Resend all unsuccessful deliveries since a time."""
+    """Resend deliveries that have not succeeded, except tests, if they were created since the given time."""
     await actions.recover_hook(db, known_guid("Webhook", id), raw, facts)
     return await queries.get_hook(db, id)
 
@@ -125,10 +125,10 @@ async def _text(request: AnyRequest, _: Config) -> Carried:
     return await read_text(request, LARGEST_CALLBACK)
 
 
-# No token needed: the URL, known only to the receiver, is the capability.
+# No token needed: the URL is a capability, because it contains the random id of the delivery.
 @operation("POST", "/{id:str}", scope=None, status=204, body=CallbackText, read_body=_text)
 async def accept_callback(db: Db, id: str, raw: str, now: datetime) -> None:
-    """Respond to a delivery. The text becomes an activity entry of the access request."""
+    """Respond to a delivery. If it is about an access request, the text is added to the activity of the request."""
     await actions.accept_callback(db, id, raw, now)
 
 

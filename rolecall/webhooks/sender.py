@@ -41,7 +41,7 @@ class Sender:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Drain: wait for attempts in flight and record their results, for at most one attempt's timeout."""
+        """Drain: wait for attempts in flight, at most for the timeout of one attempt, and record their results."""
         await self.rest()
         self._flight.close()
         await self._closing.aclose()
@@ -64,7 +64,7 @@ class Sender:
             claims = await outbox.claim(db, [hook for hook, _ in hooks.values()], self._free, now)
             # Run the next turn soon while work is due; otherwise sleep until the next delivery is due.
             next_turn = now + _SOON if hooks else await outbox.next_due(db, now)
-        # Only after the commit: a failed transaction must record its results again and send nothing.
+        # Only after the commit: if the transaction fails, send nothing and let the next turn record the results.
         self._flight.drop(ended)
         for claim in claims:
             hook, keys = hooks[claim.webhook_id]

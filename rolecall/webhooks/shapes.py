@@ -6,6 +6,7 @@ import msgspec
 from pydantic import AfterValidator, Field, RootModel
 
 from rolecall.applications.shapes import ApplicationId
+from rolecall.core.address_check import LONGEST_URL
 from rolecall.core.checking import (
     Body,
     Maybe,
@@ -17,7 +18,6 @@ from rolecall.core.checking import (
     broken,
     one_of,
 )
-from rolecall.core.guard import LONGEST_URL
 from rolecall.webhooks.model import LARGEST_CALLBACK, AttemptOutcome, DeliveryStatus, DisabledReason, HookEvent
 
 
@@ -73,7 +73,7 @@ class DeliveryDetail(DeliveryItem):
 
 
 class DeliveryNumbers(msgspec.Struct, frozen=True):
-    """Figures for /metrics: unsuccessful deliveries by status, lag of the oldest due delivery, histogram of lags."""
+    """Figures for /metrics: pending, failed and parked deliveries, lag of the oldest due one, histogram of lags."""
 
     by_status: dict[str, int]
     oldest_due_seconds: float

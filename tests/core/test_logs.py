@@ -75,9 +75,11 @@ def test_log_injection_is_prevented(form: str) -> None:
 
 
 REQUEST = """
-import asyncio, sys
+import asyncio, os, sys
 import structlog
 from rolecall.core import logs
+os.environ.pop("NO_COLOR")
+sys.stderr.isatty = lambda: sys.argv[1] == "colored text"
 logs.configure(sys.argv[1])
 fields = {"method": "GET", "path": "/a\\nb\\udc80 c", "status": 200, "ms": 1.5, "correlation_id": "c"}
 structlog.get_logger("test").info("request", **fields)
@@ -88,12 +90,38 @@ asyncio.run(say())
 """
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("form", ["text", "colored text", "json"])
 def test_requests_are_logged_in_the_same_format_as_other_events(form: str) -> None:
     usual, request = lines(form, REQUEST)
 
     if form == "json":
         assert {**json.loads(request), "time": ""} == {**json.loads(usual), "time": ""}
     else:
+        assert ("\x1b" in request) is (form == "colored text")
         assert request.partition(" ")[2] == usual.partition(" ")[2]
         assert len(request) == len(usual)
+
+
+FULL_DISK = """
+import asyncio, os, sys
+import structlog
+from rolecall.core import logs
+logs.configure("json")
+async def say(path):
+    logs.log_request(method="GET", path=path, status=200, ms=1.5, correlation_id="c")
+    await asyncio.sleep(0)
+    structlog.get_logger("test").info("said", path=path)
+async def fill_the_disk():
+    log = os.dup(2)
+    os.dup2(os.open("/dev/full", os.O_WRONLY), 2)
+    await say("/during")
+    os.dup2(log, 2)
+    await say("/after")
+asyncio.run(fill_the_disk())
+"""
+
+
+def test_log_continues_after_its_disk_was_full() -> None:
+    said = [json.loads(line) for line in lines("json", FULL_DISK)]
+
+    assert [line["event"] for line in said if line["path"] == "/after"] == ["request", "said"]

@@ -214,7 +214,7 @@ async def test_two_open_transactions_on_the_same_list_do_not_block_each_other(le
     assert (await fetch_listed(letters, UP, 1)).total_count == 1000
 
 
-async def test_writers_at_other_isolation_levels_are_counted(letters: Db, clean_database: str) -> None:
+async def test_rows_written_at_other_isolation_levels_are_counted(letters: Db, clean_database: str) -> None:
     connection = await psycopg.AsyncConnection.connect(clean_database, autocommit=True)
     async with connection as other, other.transaction():
         await other.execute("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
@@ -247,7 +247,7 @@ async def test_rows_without_a_key_are_not_listed(letters: Db) -> None:
 
 
 async def rows_read(db: Db) -> int:
-    """Return how many rows were read from the table and its indexes, by the server's statistics."""
+    """Return how many rows were read from the table and its indexes, according to the server's statistics."""
     await db.execute("SELECT pg_stat_force_next_flush()")
     await db.execute("SELECT 1")
     found: int = await fetch_value(

@@ -111,6 +111,15 @@ def test_change_of_a_generator_file_reapplies_every_file(
     assert migrate.migrate(url) == FIRST[1:]
 
 
+def test_migration_reapplies_every_file(url: str, folder: Folder) -> None:
+    """Triggers of the audit list the columns of their tables, which a migration may add to."""
+    migrate.migrate(url)
+    (folder.path / "0002_more.sql").write_text("ALTER TABLE notes ADD COLUMN y int;")
+
+    assert migrate.migrate(url) == ["0002_more.sql", *FIRST[1:]]
+    assert migrate.migrate(url) == []
+
+
 def test_object_removed_from_its_file_is_dropped(url: str, folder: Folder) -> None:
     migrate.migrate(url)
     folder.write(high="CREATE OR REPLACE FUNCTION four_times(x int) RETURNS int LANGUAGE sql RETURN twice(twice(x));")

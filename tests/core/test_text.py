@@ -2,7 +2,7 @@ import pytest
 
 from rolecall.core.checking import human_name
 from rolecall.core.ids import guid, new_id
-from rolecall.core.text import fold, has_control, is_blank, name_key, sort_key
+from rolecall.core.text import counted, fold, has_control, is_blank, name_key, sort_key
 
 
 def test_names_sort_by_letters_then_accents_and_never_by_case() -> None:
@@ -71,3 +71,11 @@ def test_only_the_hyphenated_form_is_a_guid(text: object) -> None:
 )
 def test_names_are_compared_without_invisible_characters(spelling: str) -> None:
     assert name_key(spelling) == "ada costa"
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(0, "0 entries"), (1, "1 entry"), (2, "2 entries"), (1001, "1,001 entries")]
+)
+def test_only_one_thing_is_counted_in_the_singular(count: int, said: str) -> None:
+    assert counted(count, "entry", "entries") == said
+    assert counted(count, "row") == said.replace("entries", "rows").replace("entry", "row")

@@ -99,7 +99,7 @@ class _Controller(Controller):
         super().__init__(SimpleNamespace(**hooks), hostname="127.0.0.1", port=0, **settings)
 
     def _trigger_server(self) -> None:
-        """Store the port that the system chose before the controller connects to itself."""
+        """Store the port that the system chose, because the controller then connects to it."""
         assert self.server
         self.port = self.server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
         super()._trigger_server()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Test the API: own notifications, preferences, settings, templates, test messages and the log."""
+"""Test the API: own notifications, preferences, settings, secrets, templates, test messages and chat messages."""
 
 import json
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ async def graces(db: Db, client: httpx2.AsyncClient, company: Company) -> httpx2
     return client
 
 
-async def test_person_lists_and_reads_only_own_notifications(
+async def test_person_lists_and_marks_only_own_notifications(
     db: Db, graces: httpx2.AsyncClient, company: Company
 ) -> None:
     request = await ask(db, company)

@@ -91,7 +91,7 @@ async def test_each_notification_arrives_once_and_none_for_finished_work(
 ) -> None:
     application, people = await an_application(db, "Payroll"), await people_with_reviewers(db)
     workers = [Worker(config), Worker(config)]
-    # Create most of them before, so that the workers and not this process limit the measured rate.
+    # Create most requests before the workers start, so that the workers and not this process limit the measured rate.
     before = MESSAGES - MESSAGES // CREATED_MEANWHILE
     for asked in range(0, before, AT_ONCE):
         await ask(db, application, people, min(AT_ONCE, before - asked))

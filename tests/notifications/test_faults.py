@@ -1,4 +1,4 @@
-"""Test faults of servers and receivers: an administrator sees them, and they block nobody else."""
+"""Test what can go wrong: faults of servers, recipients who left, chats that are not allowed, and hostile names."""
 
 from datetime import timedelta
 
@@ -92,7 +92,7 @@ async def test_message_whose_response_is_late_has_an_unknown_outcome(
 async def test_event_about_a_person_goes_to_a_shared_channel_only_if_allowed(
     db: Db, config: Config, company: Company, mail: Mailbox, desk: Desk, is_allowed: bool
 ) -> None:
-    """Grace chose Slack for requests and events that are assigned to her; an event is about a person."""
+    """Grace chose Slack for personnel events and for assignments, and an event is assigned to her."""
     async with receiving_posts() as receiver:
         await change(db, config, slackUrl=receiver.url)
         if is_allowed:

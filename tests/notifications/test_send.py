@@ -89,7 +89,7 @@ async def test_message_is_retried_after_a_transient_error(
 
 
 @pytest.mark.parametrize(("word", "outcome"), [("unknown", "refused"), ("overfull", "refused"), ("full", "deferred")])
-async def test_refused_address_blocks_nobody_else(
+async def test_refused_or_deferred_message_blocks_nobody_else(
     db: Db, company: Company, mail: Mailbox, desk: Desk, word: str, outcome: str
 ) -> None:
     await execute(

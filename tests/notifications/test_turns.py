@@ -1,4 +1,4 @@
-"""Test that people who must respond next are notified, with their stand-ins, and that finished work is not current."""
+"""Test who is notified that they must respond next, stand-ins included, and when a notification is still current."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -20,7 +20,8 @@ from rolecall.notifications.shapes import NotificationItem
 from tests.builders import an_application, an_identity, facts, own_tokens
 from tests.conflicts.test_exceptions import Cast, a_cast, act, approve, owner_of_ledger
 from tests.notifications.notifying import Company, an_administrator, ask, change, notified
-from tests.reviews.reviewing import a_reviewed_company, an_open_review, decide, follow, items_of, post, submit_all
+from tests.reviews.company import a_reviewed_company, follow
+from tests.reviews.reviewing import an_open_review, decide, items_of, keep_all, post
 from tests.stand_ins.standing_in import a_leave, a_stand_in, caller_of
 
 EXCEPTION, REVIEW = "Conflict Exception", "Review"
@@ -234,9 +235,7 @@ async def test_reviewers_are_reminded_before_the_due_date_and_again_until_they_s
     for day in (1, 9, 12, 13, 16):
         await pass_time(db, day)
         counts.append(await reminders())
-    for item in await items_of(client, review):
-        await decide(client, item, "Keep")
-    await submit_all(client, review)
+    await keep_all(client, review)
     await pass_time(db, 20)
 
     assert counts == [0, 0, 1, 1, 2]

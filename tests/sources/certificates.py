@@ -11,7 +11,7 @@ from cryptography.x509.oid import NameOID
 
 
 def a_certificate(folder: Path, name: str) -> tuple[Path, Path]:
-    """Write a certificate authority, and a certificate with its key for a host; return the two files."""
+    """Write the certificate of an authority, and a certificate for a host with its key; return the two files."""
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     issuer = _named("Test authority")
     authority = _builder(issuer, issuer, authority_key).add_extension(

@@ -1,4 +1,5 @@
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import httpx2
@@ -15,6 +16,14 @@ def config(config: Config, tmp_path: Path) -> Config:
     secrets = tmp_path / "secrets"
     secrets.mkdir()
     return allowing(config, source_secrets=secrets)
+
+
+@pytest.fixture(autouse=True)
+def end_of_threads() -> Iterator[None]:
+    """Wait for the threads of LDAP connections, so that their warnings belong to the test that caused them."""
+    yield
+    for thread in [each for each in threading.enumerate() if each.name.startswith("ldap")]:
+        thread.join()
 
 
 @pytest.fixture

@@ -117,7 +117,7 @@ async def serving(count: int, tls: ssl.SSLContext | None = None) -> AsyncIterato
 
 
 class HangUp(web.StreamResponse):
-    """Announce a page and close the connection in the middle of it."""
+    """A response that announces a page and closes the connection in the middle of it."""
 
     async def prepare(self, request: web.BaseRequest) -> None:
         assert request.transport

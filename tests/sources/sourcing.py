@@ -13,6 +13,13 @@ from tests.application_imports.running import Imports
 from tests.builders import an_application
 
 LOOPBACK = AllowedHosts(networks=(ip_network("127.0.0.0/8"),))
+# Record fields of SCIM users, and the columns that they become.
+SCIM_USER_COLUMNS = {
+    "userName": "Username",
+    "displayName": "Name",
+    "emails[type=work].value": "Email",
+    "active": "Active",
+}
 CONNECTOR: dict[str, Any] = {
     "name": "Live",
     "files": [

@@ -40,7 +40,7 @@ def config(config: Config) -> Config:
 
 
 class Connections:
-    """Count the connections of all libraries: sockets of Python, and calls of C libraries."""
+    """Record and refuse every attempt to connect: sockets of Python, and calls of C libraries."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made: list[Any] = []

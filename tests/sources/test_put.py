@@ -1,4 +1,4 @@
-"""Set, read and remove the source of an application; its secret is never shown."""
+"""Test setting, reading and removing the source of an application; its secret is never shown."""
 
 import os
 from typing import Any
@@ -127,18 +127,27 @@ async def test_secret_from_a_file_is_used_and_its_date_is_shown(
         ({"secretRef": "env:HOME"}, "secretRef", "begins with ROLECALL_SOURCE_SECRET_"),
         ({"secretRef": "file:../secret.key"}, "secretRef", "without a path"),
         ({"secretRef": "file:/etc/passwd"}, "secretRef", "without a path"),
-        ({"secretRef": "hunter2"}, "secretRef", "env:ROLECALL_SOURCE_SECRET_…, file:… or sealed"),
+        ({"secretRef": "hunter2"}, "secretRef", "must be env:ROLECALL_SOURCE_SECRET_… or file:…, or sealed"),
         ({"url": "https://api.example.com/"}, "url", "api.example.com is not in ROLECALL_SOURCE_HOSTS"),
-        ({"url": "https://ada:pw@127.0.0.1/"}, "url", "without a user name or password"),
-        ({"url": "ftp://127.0.0.1/"}, "url", "URL must be like https://api.example.com/v1"),
+        ({"url": "https://ada:pw@127.0.0.1/"}, "url", "without a username or password"),
+        ({"url": "ftp://127.0.0.1/"}, "url", "URL must look like https://api.example.com/v1"),
         ({"kind": "FTP"}, "kind", "must be one of "),
-        ({"contents": {"Nobody": {}}}, "contents.Nobody", "Unknown file group"),
-        ({"contents": {}}, "contents", "must have at least 1 entries"),
+        ({"contents": {"Nobody": {}}}, "contents.Nobody", "no file group Nobody; use one of Users"),
+        ({"contents": {}}, "contents", "must have at least 1 entry"),
         ({"contents": {"Users": {"query": "SELECT 1"}}}, "contents.Users.query", "REST does not use query"),
         ({"contents": {"Users": {"paging": "Cursor"}}}, "contents.Users.next", "Next is required for paging Cursor"),
+        (
+            {
+                "kind": "LDAP",
+                "url": "ldap://127.0.0.1:9",
+                "contents": {"Users": {"path": "dc=x", "each": "member", "resolve": {"uid": "member"}}},
+            },
+            "contents.Users.resolve",
+            "Resolve must have exactly one entry, for member, such as {member: sAMAccountName}",
+        ),
         ({"contents": {"Users": {"parameters": {"api_key": "x"}}}}, "contents.Users.parameters", "looks like a secret"),
         ({"contents": {"Users": {"path": "x?api_key=y"}}}, "contents.Users.path", "looks like a secret"),
-        ({"contents": {"Users": {"path": "http://u:pw@127.0.0.1/x"}}}, "contents.Users.path", "without a user name"),
+        ({"contents": {"Users": {"path": "http://u:pw@127.0.0.1/x"}}}, "contents.Users.path", "without a username"),
         ({"url": "https://127.0.0.1/?token=y"}, "url", "looks like a secret"),
         *[
             ({"contents": {"Users": {"parameters": {name: "x"}}}}, "contents.Users.parameters", "looks like a secret")
@@ -152,7 +161,7 @@ async def test_secret_from_a_file_is_used_and_its_date_is_shown(
         ({"headers": {"Host": "evil"}}, "headers", "not a header that can be set"),
         ({"startTls": True}, "startTls", "REST does not use startTls"),
         ({"authentication": "Header", "secret": "x"}, "header", "Header is required"),
-        ({"authentication": "Bearer"}, "secretRef", "Secret ref is required"),
+        ({"authentication": "Bearer"}, "secretRef", "Enter the secret, or a secret reference such as env:"),
         ({"timeoutSeconds": 0}, "timeoutSeconds", "must be at least 1"),
     ],
 )

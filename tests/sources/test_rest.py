@@ -175,12 +175,17 @@ def _overlapping(server: RestServer, request: web.Request) -> web.Response:
     return web.json_response({"data": {"users": bare}, "meta": {"total": 25}})
 
 
-# Contents, a replaced response, and why the import fails. If it did not fail, it would miss records.
+# For each mistake: the content of the source, the function that replaces a response, and why the import fails. If it
+# did not fail, records would be missing.
 PARTS: dict[str, tuple[dict[str, Any], Fault | None, str]] = {
-    "mistyped cursor": ({**CONTENTS["Cursor"], "next": "meta.nxt"}, None, "by meta.next, but next is meta.nxt"),
-    "mistyped next": ({**CONTENTS["Next"], "next": "@odata.nextlink"}, None, "by @odata.nextLink, but next is"),
-    "paging by Link is not set": ({"path": "link"}, None, 'rel="next", but paging is None'),
-    "paging by next is not set": ({"path": "next", "records": "value"}, None, "by @odata.nextLink, but paging is None"),
+    "mistyped cursor": ({**CONTENTS["Cursor"], "next": "meta.nxt"}, None, 'by meta.next, but "next" is meta.nxt'),
+    "mistyped next": ({**CONTENTS["Next"], "next": "@odata.nextlink"}, None, 'by @odata.nextLink, but "next" is'),
+    "paging by Link is not set": ({"path": "link"}, None, 'rel="next", but "paging" is None'),
+    "paging by next is not set": (
+        {"path": "next", "records": "value"},
+        None,
+        'by @odata.nextLink, but "paging" is None',
+    ),
     "total of the page": (CONTENTS["Page"], _page_total, "announced 10 records and sent more"),
     "overlapping pages without ids": (CONTENTS["Page"], _overlapping, "a record came twice"),
     "empty page with errors": (
@@ -298,7 +303,7 @@ async def test_fetch_waits_for_a_busy_server(sourcing: Sourcing, server: RestSer
 
 
 async def test_list_that_changes_is_read_again(sourcing: Sourcing, server: RestServer) -> None:
-    """A record that is removed from an earlier page shifts later records, so that one would be missed."""
+    """A record that is removed from an earlier page shifts later records, so one of them would be missed."""
     await sourcing.put(server.url, CONTENTS["Page"])
 
     def before(server: RestServer, _: web.Request) -> None:
@@ -362,13 +367,13 @@ async def test_group_of_many_members_gives_one_record_per_member(
     await sourcing.put(server.url, contents=contents)
     (_, tested), wrong = (await sourcing.test())["contents"], await sourcing.fetch()
 
-    reason = "no record has Members, which each names; the first record has id, displayName, members"
+    reason = 'no record has "Members", the value of "each"; the first record has id, displayName, members'
     assert (wrong["status"], tested["problem"]) == ("Failed", reason)
     assert reason in wrong["log"]
 
 
 async def test_record_with_many_members_is_written_in_parts(config: Config, server: RestServer) -> None:
-    """Each line repeats the rest of the record, so that a page could become many times larger in memory."""
+    """Each line repeats the rest of the record, so a page could become many times larger in memory."""
     group = {"id": "g", "note": "x" * 10_000, "members": [{"value": str(n)} for n in range(1000)]}
     server.before = lambda _, __: web.json_response([group])
     content = SourceContent(each="members")

@@ -1,4 +1,4 @@
-"""Fetch users and groups from a running SCIM server: scim2-server."""
+"""Test fetching users and groups over SCIM, from scim2-server and from a server with faults."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from rolecall.core.db import Db
 from rolecall.sources import http_client
 from tests.sources.peers import TOKEN, a_scim_server, needs_scim
 from tests.sources.rest_server import RestServer
-from tests.sources.sourcing import Sourcing, a_sourced_application
+from tests.sources.sourcing import SCIM_USER_COLUMNS, Sourcing, a_sourced_application
 
 HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/scim+json"}
 CONNECTOR: dict[str, Any] = {
@@ -23,12 +23,7 @@ CONNECTOR: dict[str, Any] = {
         {
             "name": "Users",
             "content": "users",
-            "columns": {
-                "userName": "Username",
-                "displayName": "Name",
-                "emails[type=work].value": "Email",
-                "active": "Active",
-            },
+            "columns": SCIM_USER_COLUMNS,
             "shape": {"ignore": ["id", "schemas", "emails", "meta", "groups"]},
         },
         {
@@ -148,7 +143,7 @@ def _page(server: RestServer, total: int, names: list[str]) -> web.Response:
         ([(3, ["a", "b"]), (3, [])], "the list ended after 2 of 3 records"),
         ([(3, ["a", "b"]), (3, ["b"])], "the record with id b came twice"),
         ([(3, ["a", "b"]), (4, ["c"])], "3 records at first, then 4"),
-        ([(1, ["a", "b"])], "announced 1 records and sent more"),
+        ([(1, ["a", "b"])], "announced 1 record and sent more"),
         ([(2, ["a", "b"]), (2, ["c", "d"])], "announced 2 records and sent more"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Fetch rows of queries from PostgreSQL and SQLite, read-only and in one snapshot."""
+"""Test that SQL sources fetch rows from PostgreSQL and SQLite, read-only and in one snapshot."""
 
 import sqlite3
 import tempfile

@@ -19,7 +19,7 @@ from tests.builders import CONNECTOR, a_token, an_application
 JSON = {"Content-Type": "application/json"}
 NEW_TOKEN = b'{"name": "stolen", "expiresInDays": null, "scopes": ["tokens:manage"]}'
 COUNT_TOKENS = "SELECT count(*) FROM tokens"
-# Operations that do more before the transaction: read a multipart body, resolve a host name, or open a report.
+# Not in WRITES: operations that do more before the transaction (read a multipart body, resolve a host, open a report).
 _OTHERS = ("/upload", "/dry-run", "/propose", "/test", "/run")
 WRITES = [
     route

@@ -3,6 +3,8 @@ import re
 import httpx2
 import pytest
 
+from rolecall.web.edge import redacted
+
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SPAN = "00f067aa0ba902b7"
 
@@ -51,3 +53,8 @@ async def test_error_body_repeats_the_correlation_id(client: httpx2.AsyncClient)
     answer = await client.get("/nowhere", headers={"traceparent": f"00-{TRACE}-{SPAN}-01"})
 
     assert answer.headers["x-correlation-id"] == answer.json()["correlationId"] == TRACE
+
+
+@pytest.mark.parametrize("path", ["/sign-in/hush", "//sign-in///hush", "/webhooks//callback/hush"])
+def test_log_of_a_request_omits_the_secret_in_its_path(path: str) -> None:
+    assert redacted(path) in ("/sign-in/…", "/webhooks/callback/…")

@@ -10,7 +10,7 @@ VOID = {"meta", "link", "br"}
 
 
 class Outline(HTMLParser):
-    """Collects links and ids of a page; fails on wrong nesting, inline styles and event handlers."""
+    """Collect links and ids of a page; fail on wrong nesting, inline styles and event handlers."""
 
     def __init__(self) -> None:
         super().__init__()

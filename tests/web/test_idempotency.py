@@ -120,6 +120,7 @@ async def test_secret_is_shown_once_and_never_stored(client: httpx2.AsyncClient,
     secret = first.json()["secret"]
     assert (first.status_code, again.status_code) == (201, 409)
     assert again.json()["message"] == (
-        "This idempotency key was already used; the response contained a secret, which is shown only once"
+        "This idempotency key was already used, and the response contained a secret, which is shown only once;"
+        " use a new key to get another secret"
     )
     assert secret not in str(await fetch_rows(db, "SELECT * FROM idempotency_keys, tokens"))

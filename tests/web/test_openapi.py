@@ -1,5 +1,7 @@
 import re
+from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import jsonschema_rs
@@ -139,6 +141,53 @@ def test_enum_values_are_accepted_without_spaces_and_returned_with_them() -> Non
         "Role Transition",
         "Absence",
     ]
+
+
+def schemas_within(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from schemas_within(inner)
+
+
+def test_enum_of_a_field_that_may_be_null_contains_null() -> None:
+    found = [each for each in schemas_within(DOCUMENT["components"]) if "enum" in each and "null" in each["type"]]
+
+    assert len(found) > 10
+    assert all(None in each["enum"] for each in found)
+
+
+@pytest.mark.parametrize(
+    ("decision", "is_valid"),
+    [
+        ({"decision": "Keep"}, True),
+        ({"decision": "Keep", "until": "2030-01-01"}, False),
+        ({"decision": "KeepUntil", "until": "2030-01-01", "access": None}, True),
+        ({"decision": "KeepUntil"}, False),
+        ({"decision": "Change", "access": "Grant"}, True),
+        ({"decision": "Change", "access": None}, False),
+    ],
+)
+@pytest.mark.parametrize("name", ["DecideBody", "DecideSeveralBody"])
+def test_decision_is_valid_only_with_its_own_fields(decision: dict[str, Any], is_valid: bool, name: str) -> None:
+    schema, reviewer = {"$ref": f"#/components/schemas/{name}"}, {"reviewerId": str(uuid4())}
+
+    assert (validates(schema, decision | reviewer) == []) is is_valid
+    assert validates(schema, decision)
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/reviews/{id}/submit", "/api/review-items/{id}/undo", "/api/conflicts/{id}/approve"]
+)
+def test_body_that_must_name_the_person_is_required(path: str) -> None:
+    assert DOCUMENT["paths"][path]["post"]["requestBody"]["required"] is True
+
+
+def test_operation_that_answers_with_a_file_takes_no_idempotency_key() -> None:
+    run, write = [DOCUMENT["paths"][f"/api/reports/{{id}}/{verb}"]["post"] for verb in ("run", "write")]
+
+    assert "Idempotency-Key" not in [parameter["name"] for parameter in run["parameters"]]
+    assert "Idempotency-Key" in [parameter["name"] for parameter in write["parameters"]]
 
 
 def test_body_schemas_have_the_specified_limits() -> None:

@@ -1,4 +1,4 @@
-"""Run API processes behind a real PgBouncer in transaction mode, with only a few connections for all of them."""
+"""Run services behind a real PgBouncer in transaction mode, with only a few connections for all of them."""
 
 import asyncio
 import os
@@ -77,7 +77,7 @@ def pooled(config: Config, pooler: str, monkeypatch: pytest.MonkeyPatch) -> Conf
 
 @pytest.fixture
 def settings_of_the_database(config: Config) -> Iterator[None]:
-    """Apply the settings that the pooler drops to the database, and end the connections without them."""
+    """Configure the database with the settings that the pooler drops, and end the connections that lack them."""
     assert config.database_url
     with psycopg.connect(config.database_url, autocommit=True) as db:
         name = sql.Identifier(db.info.dbname)
@@ -92,14 +92,14 @@ def settings_of_the_database(config: Config) -> Iterator[None]:
 async def clients(
     settings_of_the_database: None, pooled: Config, db: Db, token: str
 ) -> AsyncIterator[list[httpx2.AsyncClient]]:
-    """Run two API processes; yield a client for each."""
+    """Run two services; yield a client for each."""
     async with serving(pooled) as one, serving(pooled) as two:
         for client in (one, two):
             client.headers["Authorization"] = f"Bearer {token}"
         yield [one, two]
 
 
-async def test_api_processes_share_connections_between_transactions(clients: list[httpx2.AsyncClient], db: Db) -> None:
+async def test_services_share_connections_between_transactions(clients: list[httpx2.AsyncClient], db: Db) -> None:
     await an_identity(db, "Ada", "Lovelace")
 
     async def work(client: httpx2.AsyncClient, number: int) -> list[int]:

@@ -23,7 +23,6 @@ class Post:
         self.pool, self.config = pool, config
 
     async def deliver(self) -> None:
-        """Send due deliveries until none is left."""
         async with Sender(self.pool, self.config, lambda: None) as sender:
             while await self._due():
                 await sender.turn(self.pool, self.config, clock.now())

@@ -1,4 +1,4 @@
-"""Test that the SSRF guard blocks every spelling of a forbidden address, wherever a URL is accepted or used."""
+"""Test that the SSRF guard blocks many spellings of forbidden addresses when a URL is saved, tested and used."""
 
 import asyncio
 import datetime as dt
@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from rolecall.core import dialing, guard
+from rolecall.core import address_check, dialing
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from rolecall.webhooks import outgoing
@@ -29,7 +29,7 @@ from tests.webhooks.receivers import Receiver, hang, hang_up
 from tests.webhooks.sending import EVENTS, Post, a_hook, deliveries
 
 SPELLINGS = [
-    # Loopback, in every spelling that some resolver or parser accepts.
+    # Loopback, in spellings that some resolver or parser accepts.
     "127.0.0.1", "127.0.0.2", "127.1", "127.0.1", "127.255.255.254", "2130706433", "017700000001", "0x7f000001",
     "0x7f.1", "0x7F.0.0.0x1", "0177.0.0.1", "0177.0.0x0.1", "127.0.0.1.", "127.000.000.001", "0", "0.0.0.0", "00.0.0.0",
     "localhost", "LOCALHOST", "LocalHost.", "localhost.localdomain", "db.localhost", "１２７.０.０.１", "①②⑦.⓪.⓪.①",
@@ -82,7 +82,7 @@ def dialled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """Set what names resolve to; other names do not resolve, and an address resolves to itself."""
+    """Return the names that resolve, for tests to fill. Addresses resolve to themselves, localhost to 127.0.0.1."""
     known: dict[str, list[str]] = {}
     real = socket.getaddrinfo
 
@@ -105,12 +105,12 @@ def test_address_corpus_is_large_and_unique() -> None:
 
 
 def test_address_corpus_exposes_gaps_of_is_global() -> None:
-    """`is_global` accepts some of these addresses, which is why the guard has its own list."""
+    """`is_global` accepts some of these addresses, which is why the address check has its own list."""
     literal = [host.strip("[]") for host in SPELLINGS if re.fullmatch(r"[\d.]+|\[[\da-f:.]+\]", host)]
-    addresses = [ip_address(text) for text in literal if guard._QUAD.fullmatch(text) or ":" in text]
+    addresses = [ip_address(text) for text in literal if address_check._QUAD.fullmatch(text) or ":" in text]
 
     assert [address for address in addresses if address.is_global]
-    assert not [address for address in addresses if not guard.is_refused(str(address), ())]
+    assert not [address for address in addresses if not address_check.is_refused(str(address), ())]
 
 
 @pytest.mark.usefixtures("dialled", "names")
@@ -166,7 +166,7 @@ async def test_forbidden_addresses_are_never_contacted(
     "address", ["93.184.216.34", "8.8.8.8", "192.0.1.1", "100.63.255.255", "172.32.0.1", "2606:4700::1111", "2a00::1"]
 )
 def test_public_addresses_are_accepted(address: str) -> None:
-    assert not guard.is_refused(address, ())
+    assert not address_check.is_refused(address, ())
 
 
 @pytest.mark.usefixtures("names")

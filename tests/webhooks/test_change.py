@@ -29,7 +29,7 @@ async def test_changed_fields_are_validated_like_those_of_a_new_hook(client: htt
         ({"url": "https://[::1]/"}, "url", "URL must not point to a private, local or other special address"),
         ({"name": ""}, "name", "Name must not be blank"),
         ({"name": "Other"}, "name", "A webhook named Other already exists; choose another name"),
-        ({"events": []}, "events", "Events must have at least 1 entries"),
+        ({"events": []}, "events", "Events must have at least 1 entry"),
     ]:
         answer = await client.patch(f"/api/webhooks/{hook['id']}", json=change)
         assert [(p["field"], p["message"]) for p in answer.json()["errors"]] == [(field, message)]

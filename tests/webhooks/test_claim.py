@@ -37,7 +37,6 @@ async def claim(db: Db, limit: int = 100) -> list[Claim]:
 
 
 async def claimed_by_hook(db: Db, limit: int) -> Counter[str]:
-    """Return the number of claimed deliveries by webhook name."""
     names: dict[UUID, str] = dict(await fetch_rows(db, "SELECT id, name FROM webhooks"))
     return Counter(names[each.webhook_id] for each in await claim(db, limit))
 
@@ -111,7 +110,7 @@ async def test_late_result_is_recorded_if_no_other_worker_took_over(client: http
     assert (await delivery(client, claimed.id))["status"] == "Delivered"
 
 
-async def test_results_are_recorded_again_after_a_failed_transaction(
+async def test_next_turn_records_the_results_of_a_failed_transaction_without_sending_again(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     await a_hook(client, receiver.url)
@@ -131,7 +130,7 @@ async def test_results_are_recorded_again_after_a_failed_transaction(
     assert len(receiver.received) == 1
 
 
-async def test_first_attempts_of_one_requests_events_are_in_order(
+async def test_events_of_one_request_are_first_sent_in_order(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     receiver.answer = answering(500)

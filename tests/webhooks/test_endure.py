@@ -1,6 +1,7 @@
-"""Send to many receivers, a third of them faulty, and kill workers: each delivery arrives, none twice without need.
+"""Send to many receivers, some of them faulty, and kill workers.
 
-`ROLECALL_DELIVERIES=2000` sends more, a hundred per second, and checks the lag; `ROLECALL_WORKER_KILLS` kills more.
+Each delivery arrives, and repeats only after an unknown outcome. `ROLECALL_DELIVERIES=2000` sends more, a hundred per
+second, and checks the lag; `ROLECALL_WORKER_KILLS` sets the number of kills.
 """
 
 import asyncio
@@ -84,8 +85,6 @@ class Faulty:
 
 
 class Worker:
-    """A worker process that can be killed."""
-
     def __init__(self, config: Config) -> None:
         self.settings = {
             "ROLECALL_DATABASE_URL": config.database_url or "",
@@ -187,7 +186,7 @@ async def test_every_delivery_arrives_and_repeats_only_after_unknown_outcomes(
 
 
 async def the_check_would_notice(db: Db, receivers: list[Faulty], sound: list[str]) -> None:
-    """Test the check with a needless duplicate and with a missing delivery."""
+    """Test that `check` fails for a needless duplicate and for a missing delivery."""
     arrivals = receivers[-1].arrivals
     id = await fetch_value(
         db,
@@ -214,7 +213,7 @@ async def check(db: Db, receivers: list[Faulty], sound: list[str]) -> None:
         assert status == "Delivered"
         assert [arrival for arrival in arrivals if arrival.answered]
         assert {arrival.body for arrival in arrivals} == {body}
-        # A lost response leaves the outcome unknown too.
+        # After a timeout or a lost connection, the receiver may have accepted the delivery too.
         doubtful = [outcome for outcome in outcomes if outcome in ("unknown", "timeout", "connect")]
         assert len([arrival for arrival in arrivals if arrival.answered]) <= 1 + len(doubtful)
         unknown += "unknown" in outcomes

@@ -10,7 +10,7 @@ import httpx2
 import msgspec
 import pytest
 
-from rolecall.core import guard
+from rolecall.core import address_check
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from tests.webhooks.sending import EVENTS, a_hook
@@ -44,7 +44,7 @@ class Nameserver:
 def nameserver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nameserver]:
     server = Nameserver()
     monkeypatch.setattr(socket, "getaddrinfo", server.look_up)
-    monkeypatch.setattr(guard, "_LOOKUP_TAKES", 60)
+    monkeypatch.setattr(address_check, "_LOOKUP_TAKES", 60)
     yield server
     server.may_answer.set()
 

@@ -34,8 +34,6 @@ def test_the_example_is_short(example: str) -> None:
 
 @asynccontextmanager
 async def served(client: httpx2.AsyncClient) -> AsyncIterator[str]:
-    """Serve the application on a port."""
-
     async def forward(request: web.Request) -> web.Response:
         headers = {name: request.headers[name] for name in ("content-type",)}
         answer = await client.post(request.path, content=await request.read(), headers=headers)

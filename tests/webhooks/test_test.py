@@ -11,7 +11,7 @@ from tests.webhooks.receivers import Receiver, answering
 from tests.webhooks.sending import Post, a_hook, deliveries, delivery
 
 
-async def test_test_sends_a_sample_once_and_returns_its_delivery(
+async def test_testing_a_hook_sends_a_sample_once_and_returns_its_delivery(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     hook = await a_hook(client, receiver.url)
@@ -73,7 +73,7 @@ async def test_receiver_can_call_back_after_a_test(client: httpx2.AsyncClient) -
     assert [each["content"] for each in (await delivery(client, made["id"]))["callbacks"]] == ["I hear you"]
 
 
-async def test_test_of_a_forbidden_address_is_rejected_at_once(
+async def test_testing_a_forbidden_address_is_rejected_at_once(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     hook = await a_hook(client, "http://127.0.0.1:9/hook")

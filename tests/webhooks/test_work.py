@@ -1,4 +1,4 @@
-"""Test that the worker's loop wakes for new work, not only at a tick."""
+"""Test that the worker's loop wakes for new work, not only at a tick, and records its attempts when it stops."""
 
 import asyncio
 from collections.abc import AsyncIterator

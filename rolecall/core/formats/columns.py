@@ -53,7 +53,6 @@ _TYPES: dict[type[inspect.Type], ColumnType] = {
 
 @cache
 def columns_of(item: Any) -> tuple[Column, ...]:
-    """Return the columns of a list whose items have this type."""
     return tuple(_columns(inspect.type_info(item), ()))
 
 

@@ -22,7 +22,7 @@ class Format(StrEnum):
 
 
 class File(Protocol):
-    """A file that is written batch by batch; each call returns the bytes that are ready to be sent."""
+    """A file that is written batch by batch; `feed` and `end` return the bytes that are ready to be sent."""
 
     def feed(self, items: Sequence[Any]) -> bytes: ...
     def end(self, manifest: ExportManifest) -> bytes: ...

@@ -14,7 +14,7 @@ _TIME = "%Y-%m-%dT%H:%M:%S%.fZ"
 
 
 def frame_of(items: Sequence[Any], columns: Sequence[Column]) -> "pl.DataFrame":
-    """Return a frame; times and dates are text as the API writes them."""
+    """Return the items as a frame with these columns; times and dates are text, as in the API."""
     import polars as pl
 
     types = {

@@ -14,5 +14,5 @@ class ExportManifest(msgspec.Struct, frozen=True, kw_only=True):
     created_by: str
     started_on: datetime
     row_count: int
-    # The time of the first finished import, by application name.
+    # The applications without data at the requested time, by name, and when the first import of each finished.
     no_data_before: dict[str, datetime] = {}

@@ -68,7 +68,7 @@ class ParquetFile:
                 pass
 
     def _each(self) -> "Iterator[pl.DataFrame]":
-        """Yield frames until the end, once."""
+        """Yield frames until the file ends or is abandoned; a second call after that yields nothing."""
         while not self._is_ended:
             frame = self._frames.get()
             self._is_ended = frame is None or self._is_abandoned

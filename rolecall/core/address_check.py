@@ -1,6 +1,6 @@
-"""Decide which addresses the service may connect to, such as receivers of webhooks and live sources (SSRF guard).
+"""Prevent SSRF: decide to which addresses the service may connect, for example for webhooks and live sources.
 
-The deny list is explicit because Python's `is_global` is wrong for a dozen of these ranges.
+The denied networks are listed here, because Python's `is_global` is wrong for a dozen of them.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _DENIED_4 = [
 ]  # fmt: skip
 _GLOBAL_6 = IPv6Network("2000::/3")
 _DENIED_6 = [IPv6Network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
-# Names that always resolve to the local machine or network.
+# Domains of the local machine or network.
 _LOCAL_NAMES = ("localhost", "local", "localdomain", "internal", "home.arpa")
 
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?", re.IGNORECASE | re.ASCII)
@@ -44,7 +44,6 @@ REFUSED = "URL must not point to a private, local or other special address"
 
 
 def is_allowed(address: str, allowed: Iterable[Network]) -> bool:
-    """Return whether the address is in one of the allowed networks."""
     plain = _plain(address)
     return any(plain.version == network.version and plain in network for network in allowed)
 
@@ -78,9 +77,9 @@ def parse(text: str) -> URL | None:
 
 
 def is_host(host: str) -> bool:
-    """Return whether a host is a name or an address. The last label of a name must not be a number.
+    """Return whether a host is a name or an address.
 
-    Some parsers would read such a name as an IPv4 address.
+    The last label of a name must not be a number, because some parsers would read the name as an IPv4 address.
     """
     if ":" in host:
         return "%" not in host
@@ -91,14 +90,17 @@ def is_host(host: str) -> bool:
 
 
 async def looked_up(texts: Iterable[object]) -> Addresses:
-    """Return the addresses of the hosts of URLs. DNS can take seconds, so call this before opening a transaction."""
+    """Return the addresses of the hosts of URLs, by host.
+
+    DNS can take seconds, so the calling code should not have a transaction open.
+    """
     urls = [url for text in texts if isinstance(text, str) and (url := parse(text))]
     hosts = {url.raw_host or "" for url in urls}
     return dict(zip(hosts, await asyncio.gather(*map(_addresses, hosts)), strict=True))
 
 
 def problem(text: str, allowed: tuple[Network, ...], addresses_of: Addresses) -> str | None:
-    """Return why a URL is refused, as far as it can be known before the socket connects."""
+    """Return why a URL is refused, as far as this can be known before the socket connects, or None."""
     url = parse(text)
     if url is None:
         return NOT_A_URL
@@ -136,7 +138,7 @@ async def _addresses(host: str) -> list[str]:
 async def look_up(
     host: str, family: int = socket.AF_UNSPEC, executor: Executor | None = None
 ) -> list[tuple[socket.AddressFamily, str]]:
-    """Return the addresses of a host from the system resolver, so that every spelling that it accepts is checked."""
+    """Return the addresses of a host from the system resolver, so that spellings such as 127.1 are checked too."""
     loop = asyncio.get_running_loop()
     infos = await loop.run_in_executor(
         executor, lambda: socket.getaddrinfo(host, None, socket.AddressFamily(family), socket.SOCK_STREAM)

@@ -1,0 +1,54 @@
+import json
+
+import pytest
+
+from rolecall.core.secret_names import HIDDEN, mask_json, mask_text
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ('[{"id": "k", "password": "hush"}]', [{"id": "k", "password": HIDDEN}]),
+        ('{"a": {"apiKey": {"value": "hush"}}}', {"a": {"apiKey": {"value": HIDDEN}}}),
+        ('[[{"pins": [4471, 9021]}], {"pin": 4471}]', [[{"pins": HIDDEN}], {"pin": HIDDEN}]),
+        (r'{"contrase\u00f1a": "hush"}', {"contraseña": HIDDEN}),
+        ('[{"name": "Password", "value": "hush"}]', [{"name": "Password", "value": HIDDEN}]),
+        (
+            '{"credentials": {"userName": "ada", "password": "hush"}}',
+            {"credentials": {"userName": "ada", "password": HIDDEN}},
+        ),
+    ],
+)
+def test_secrets_in_json_are_hidden_at_any_depth(text: str, hidden: object) -> None:
+    assert json.loads(mask_json(text)) == hidden
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id":  1.50, "passwordLastSet": "2026-01-01", "password": ""}',
+        "at 9:30 she said: no",
+        'no JSON: "a" : b',
+        '[{"name": "group", "value": "x"}]',
+    ],
+)
+def test_text_without_secrets_is_unchanged(text: str) -> None:
+    assert mask_json(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        (r'{"id": 1, "password": "hu\"sh", "n": 2', f'{{"id": 1, "password": {HIDDEN}, "n": 2'),
+        ('{"apiKey": {"value": "hus', f'{{"apiKey": {HIDDEN}'),
+        ("user=ada password=hush pin: 4471; Active: yes", f"user=ada password={HIDDEN} pin: {HIDDEN}; Active: yes"),
+        ('password="two words" by admin', f"password={HIDDEN} by admin"),
+        ("userPassword:: aHVzaA==", f"userPassword:: {HIDDEN}"),
+    ],
+)
+def test_secrets_in_text_and_broken_json_are_hidden(text: str, hidden: str) -> None:
+    assert mask_text(text) == hidden
+
+
+def test_json_nested_too_deeply_is_hidden() -> None:
+    assert mask_json('{"a":' * 5_000 + "1" + "}" * 5_000) == HIDDEN
