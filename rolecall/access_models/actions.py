@@ -34,7 +34,6 @@ _ADD_VERSION = "INSERT INTO access_model_versions (model_id, version, definition
 
 
 async def create_model(db: Db, raw: Json, facts: Facts) -> AccessModelDetail:
-    """Create a model as a draft. It takes effect when it is committed."""
     body = await _checked(db, NewModel, raw, facts)
     id = await insert_draft(db, "access_models", _drafted(Definition(body.name), body), facts.now)
     return await queries.get(db, id)
@@ -57,7 +56,7 @@ async def simulate_model(db: Db, id: str, raw: Json, facts: Facts) -> Simulation
 
 
 async def everyone_affected(db: Db, id: str) -> Whole[Affected]:
-    """List everyone whose access would change if the draft were committed, for an export."""
+    """List everyone whom a commit of the draft would affect, for an export."""
     model = await queries.get(db, id)
     return all_affected(model, _draft_of(model))
 
@@ -65,7 +64,11 @@ async def everyone_affected(db: Db, id: str) -> Whole[Affected]:
 async def commit_model(
     db: Db, caller: Caller, id: str, now: datetime, *, allow_unknown: bool = False
 ) -> AccessModelDetail:
-    """Make the draft the next version, which takes effect at once. Each step is one statement for all identities."""
+    """Make the draft the next version, which takes effect at once.
+
+    Refuse a draft that a rule blocks and, without `allow_unknown`, a draft with unknown names. The number of statements
+    does not depend on the number of identities.
+    """
     model = await _locked(db, id)
     draft = _draft_of(model)
     if model.unknown_names and not allow_unknown:
@@ -75,7 +78,10 @@ async def commit_model(
         if found.response is RuleResponse.BLOCK:
             people = f"{found.people} {'person' if found.people == 1 else 'people'}"
             why = f"would put {people} in conflict" if found.people else "gives duties that the rule keeps apart"
-            raise Conflict(f"The rule {found.rule} refuses this model: it {why}. Simulate the model to see the rules")
+            raise Conflict(
+                f"The rule {found.rule} refuses this model: the model {why}."
+                " Simulate the draft to see all conflicts, then change it"
+            )
     # No identity may change between evaluating the conditions and the commit of this transaction.
     await execute(db, "SELECT pg_advisory_xact_lock(access_model_lock())")
     await commit_draft(db, "access_models", _ADD_VERSION, model.id, draft, caller, now)
@@ -128,7 +134,7 @@ async def _checked(db: Db, body: type[B], raw: Json, facts: Facts, id: UUID | No
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
     name = str(raw.get("name", "")).strip()
     taken = "\x00" not in name and await is_name_taken(db, "access_models", name, other_than=id)
-    also = [Problem("name", f"An access model named {name} already exists")] if taken else ()
+    also = [Problem("name", f"An access model named {name} already exists; choose another name")] if taken else ()
     return await _as_stored(db, check(body, raw, facts, also))
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from rolecall.accounts.model import Access
 
-# Access levels, lowest first; None and Deny rank the same. access_rank() in schema/accounts.sql has the same order.
+# Access levels, lowest first. None and Deny rank the same here; access_rank() in schema/accounts.sql ranks Deny higher.
 RANK: dict[str, int] = {Access.NONE: 0, Access.DENY: 0, Access.GRANT: 1, Access.MODIFY: 2, Access.UNRESTRICTED: 3}
 
 
@@ -70,7 +70,7 @@ class Definition(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """A permission or group that models grant, named like a privilege."""
+    """A permission or group that models grant, named by header, section and permission like a privilege."""
 
     application_id: UUID
     header: str

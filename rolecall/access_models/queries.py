@@ -78,7 +78,6 @@ MEMBERS = Listing(
 
 
 async def members(db: Db, id: str, page: int) -> Page[IdentityDetail]:
-    """List the identities that the committed model matches, ordered by name."""
     model = await get(db, id)
     return await fetch_listed(db, MEMBERS, page, model_id=model.id)
 
@@ -99,7 +98,10 @@ async def matching(db: Db, identity_id: UUID, changes: Mapping[str, object] | No
 
 
 async def granted(db: Db, model_ids: Iterable[UUID]) -> list[Grant]:
-    """Return what these models grant together: for each entitlement, the highest access and the names of the models."""
+    """Return what these models grant together: for each entitlement, the highest access and the names of the models.
+
+    Archived applications are left out.
+    """
     return await fetch_all(
         db,
         Grant,
@@ -130,7 +132,7 @@ class GrantingModel(msgspec.Struct, frozen=True):
 
 
 async def granting(db: Db, entitlement: EntitlementItem, groups: Sequence[str]) -> list[GrantingModel]:
-    """Return the committed models that grant an entitlement or one of the groups that give it."""
+    """Return the models in effect that grant an entitlement or one of the groups that give it."""
     return await fetch_all(
         db,
         GrantingModel,

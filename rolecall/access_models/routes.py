@@ -42,7 +42,7 @@ async def get_access_model(db: Db, id: str) -> AccessModelDetail:
 
 @operation("PATCH", "/{id:str}", scope=_WRITE, body=ModelChanges)
 async def change_access_model(db: Db, id: str, raw: Json, facts: Facts) -> AccessModelDetail:
-    """Change the given fields in the draft. They take effect when it is committed."""
+    """Change the given fields in the draft. They take effect when the draft is committed."""
     return await actions.change_model(db, id, raw, facts)
 
 

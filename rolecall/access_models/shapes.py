@@ -37,7 +37,7 @@ class AccessModelItem(msgspec.Struct, rename="camel"):
 
 
 class AccessModelDetail(msgspec.Struct, rename="camel"):
-    """A model. `committed` is in effect; `draft` is not yet. Either may be null.
+    """A model. `committed` is the current version, `draft` the one that is not committed yet. Either may be null.
 
     `unknownNames` says which groups and permissions of the draft its applications do not have.
     """
@@ -65,7 +65,10 @@ class GivenAccess(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Affected(msgspec.Struct, rename="camel"):
-    """A person whose access a commit would change. Access that another model also grants is neither gained nor lost."""
+    """A person who would join or leave the model, or stay in it while the access that it grants changes.
+
+    Access that another model also grants is neither gained nor lost.
+    """
 
     identity_id: UUID
     name: str
@@ -75,7 +78,7 @@ class Affected(msgspec.Struct, rename="camel"):
 
 
 class Simulation(msgspec.Struct, rename="camel"):
-    """The number of people who would join, leave and stay, and a page of those whose access would change.
+    """The number of people who would join, leave and stay, and a page of those whom the commit would affect.
 
     `conflicts` are the duty rules under which people would newly be in conflict, or whose duties the draft combines.
     """
@@ -167,7 +170,7 @@ Accesses = Annotated[list[ModelAccessBody], Field(max_length=MOST_ACCESSES), Aft
 
 
 class ModelChanges(Body):
-    """The changes to a draft; `None` means that a field was omitted."""
+    """The changes to a draft; `None` means that a field was omitted or null."""
 
     name: OptionalName256 | None = None
     description: Text2048 | None = None

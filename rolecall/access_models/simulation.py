@@ -57,7 +57,7 @@ async def simulate(db: Db, model: AccessModelDetail, draft: Definition, page: in
 
 
 def all_affected(model: AccessModelDetail, draft: Definition) -> Whole[Affected]:
-    """List everyone whose access the draft would change. Each batch gets its details when it is read."""
+    """List everyone whom a commit of the draft would affect. Each batch gets its details when it is read."""
     complete = partial(_affected, model=model, draft=draft)
     return all_of([Rows(f"{_TOUCHED} {_CHANGED}", _params(model, draft), tuple, complete)])
 

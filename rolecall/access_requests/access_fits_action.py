@@ -116,8 +116,8 @@ _LEFT = f"""
 async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivilege]:
     """Return the access that suspensions took away and that was not restored or removed since.
 
-    If later requests changed a privilege, the lowest of these applies: the access before the suspension, after the last
-    approved request, and after each pending request since.
+    If later requests changed a privilege, return the lowest of these levels: its access before the suspension, the
+    access that the last approved request left, and the access that each pending request after it would leave.
     """
     rows = await fetch_rows(
         db,
@@ -189,7 +189,7 @@ async def overtaken(db: Db, requests: Sequence[AccessRequestDetail]) -> dict[UUI
 
 
 def _without_raises(request: AccessRequestDetail) -> NewRequest:
-    """Rebuild the request with only the privileges that leave some access and did not raise it when requested."""
+    """Rebuild the request without the privileges that it removes and those that it raised when it was made."""
     target = request.target
     return NewRequest(
         action=RequestAction(request.action),

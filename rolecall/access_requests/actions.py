@@ -43,8 +43,7 @@ from rolecall.access_requests.permitted import (
 from rolecall.access_requests.request_body import read_request
 from rolecall.access_requests.shapes import (
     AccessRequestDetail,
-    AssignBody,
-    CommentBody,
+    AssignRequestBody,
     NewRequestBody,
     RequestConflicts,
     RespondBody,
@@ -66,6 +65,7 @@ from rolecall.settings.policy import RequirementType
 from rolecall.stand_ins.queries import acting_for, as_person, between
 from rolecall.work_items.actions import add_comment, record_activity
 from rolecall.work_items.model import WorkStatus
+from rolecall.work_items.shapes import CommentBody
 
 
 async def create_request(db: Db, caller: Caller, new: NewRequest, now: datetime) -> UUID:
@@ -145,7 +145,7 @@ async def _perform(
 def _require_reason(
     locked: _LockedRequest, move: Move, comment: str | None, reviewer_id: UUID | None = None
 ) -> str | None:
-    """Require and return the reason of a person who decides alone despite separation of duties; else return None."""
+    """If a person decides alone despite separation of duties, require a reason and return it; else return None."""
     standing = locked.standing
     if move not in DECIDED.values() or not standing.is_alone or standing.is_independent(reviewer_id):
         return None
@@ -198,13 +198,13 @@ async def snooze(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Ac
 async def assign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
     """Assign the request to a person."""
     locked = await _lock(db, caller, id, facts.now)
-    body = check(AssignBody, raw, await identities.with_mentioned_identities(db, facts, raw))
+    body = check(AssignRequestBody, raw, await identities.with_mentioned_identities(db, facts, raw))
     assignee = await identities.get(db, str(body.assignee_id))
+    name = f"{assignee.first_name} {assignee.last_name}"
     if assignee.status != IdentityStatus.ACTIVE:
-        raise Invalid.on("assigneeId", f"Identity is {assignee.status}; assign an active person")
+        raise Invalid.on("assigneeId", f"{name} is {assignee.status}; assign an active person")
     _check_move(locked, ASSIGN)
     await _add_comment(db, locked, caller, body.comment)
-    name = f"{assignee.first_name} {assignee.last_name}"
     text = f"Assigned to {name}"
     await moving.move(db, ASSIGN, [locked.id], caller, locked.now, text, assignee_id=assignee.id, assignee_name=name)
     return await queries.get(db, locked.id)
@@ -243,7 +243,10 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
 
 
 async def _acting(db: Db, locked: _LockedRequest, caller: Caller) -> tuple[Caller, Standing]:
-    """Return whose permissions apply: the caller's or, for a token of a person who is no administrator, the owner's."""
+    """Return the caller whose permissions apply, and the standing of that caller.
+
+    For a token whose owner is not an administrator, this is the owner.
+    """
     if locked.owner is None or locked.owner.role == Role.ADMINISTRATOR:
         return caller, locked.standing
     return await as_person(db, locked.owner.caller_id, locked.now), locked.owner
@@ -306,7 +309,7 @@ async def _asked_reviewer(db: Db, locked: _LockedRequest, body: RespondBody, cal
     if reviewer:
         return reviewer
     if body.reviewer_id is None:
-        raise Invalid.on("reviewerId", "Reviewer ID is required")
+        raise Invalid.on("reviewerId", "Reviewer ID is required: name the reviewer whose response this is")
     name = await identities.name_of(db, body.reviewer_id)
     asked = f"{name} is not asked to {body.type.lower()} this request"
     raise Invalid.on("reviewerId", asked if name else f"Identity with id {body.reviewer_id} not found")
@@ -355,7 +358,7 @@ async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> No
 async def _record_response(
     db: Db, locked: _LockedRequest, body: RespondBody, reviewer_id: UUID, stand_in: Caller | None
 ) -> int:
-    """Store the response under every rule of this type that asks the reviewer; return how many of them were pending."""
+    """Store the response under every rule of this type that waits for the reviewer; return the number of rules."""
     # Fires note_met_rules, schema/notifications.sql.
     return await execute(
         db,

@@ -130,12 +130,18 @@ async def _ask(db: Db, verdicts: Sequence[ConflictVerdict]) -> _Rows:
 
 
 def _is_asked(rule: RuleReviewers, known: Sequence[Sequence[str]]) -> bool:
-    """Return whether a reviewer of this rule is already asked for the same reason; rules may share a reason."""
+    """Return whether a reviewer of this rule was already asked for the same reason.
+
+    The reason alone does not identify the rule, because rules may share a reason.
+    """
     return any([rule.reason, str(reviewer.id)] in known for reviewer in rule.reviewers)
 
 
 def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: People) -> list[RuleReviewers]:
-    """Return the approvals that a request needs only because of its conflicts, which also raise its risk."""
+    """Return the approvals that a request needs only because of its conflicts.
+
+    These are the approvals of the rules' owners, and those that the policy requires because conflicts raise the risk.
+    """
 
     def needed(request: StoredRequest, conflicts: Sequence[PotentialConflict]) -> list[RuleReviewers]:
         return reviewers_of(policy, request.new, request.reporter_id, people, conflicts, affected)
@@ -147,7 +153,7 @@ def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: 
 
 
 async def _withdraw(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
-    """Delete the pending approvals of these conflicts, because the conflicts have changed since they were recorded."""
+    """Delete the requirements of these conflicts that nobody has responded to, because the conflicts have changed."""
     await execute(
         db,
         """DELETE FROM responses r WHERE r.type = 'Approve' AND (r.request_id, r.rule) IN (

@@ -24,7 +24,7 @@ _BATCH = 500
 
 
 async def finished_imports(db: Db) -> list[UUID]:
-    """Return the finished imports that were not compared with requests yet, in number order."""
+    """Return the finished imports that have not been compared with requests yet, in number order."""
     rows = await fetch_rows(
         db, "SELECT r.id FROM finished_imports f JOIN application_imports r ON r.id = f.import_id ORDER BY r.number"
     )
@@ -131,7 +131,7 @@ async def _carried_out_by_supplier(db: Db, run: FinishedImport, ids: list[UUID])
 
 
 async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> None:
-    """Record why an import did not verify requests, once each time they were resolved."""
+    """Record on each request why an import did not verify it, at most once until the request is resolved again."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM access_requests r WHERE r.id = ANY(%(ids)s) AND NOT EXISTS (
@@ -145,7 +145,7 @@ async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> 
 
 
 async def _completed_and_changed(db: Db, run: FinishedImport) -> list[UUID]:
-    """Return the latest request of each account that the import changed, if its access may have drifted.
+    """Return the id of the latest request of each account that the import changed and whose access may have drifted.
 
     The request must be a Change, Remove or Suspend that was completed before the import and has no drift entry yet.
     """

@@ -48,7 +48,7 @@ async def create_enriched(
 ) -> list[UUID]:
     """Create requests that were enriched. Approve those that need no approval, and start them if they are due.
 
-    `found` are the conflicts that they would create, if these are already known.
+    `found` are the conflicts that the requests would create; by default, they are looked up.
     """
     models = await granting_models(db, news)
     found = await separation.conflicts_created(db, news) if found is None else found
@@ -169,7 +169,6 @@ def _related_row(id: UUID, item: RelatedItem) -> dict[str, Any]:
 
 
 async def relate_to(db: Db, request_id: UUID, items: Sequence[RelatedItem]) -> None:
-    """Record that a request belongs to these items."""
     await insert_rows(db, "related_items", [_related_row(request_id, item) for item in items])
 
 

@@ -23,7 +23,7 @@ LAST = 2**63 - 1
 _PROVISIONED = 0
 _NO_ACCESS = (Access.NONE, Access.DENY)
 DutiesOf = dict[ProposedAccess, set[UUID]]
-# Duties with the turn of the last request that they depend on.
+# A turn, and the duties that are given or taken away once the requests up to this turn are provisioned.
 _Turned = tuple[int, set[UUID]]
 
 
@@ -145,7 +145,10 @@ def _duties(given: _Given, access: ProposedAccess) -> _DutiesOfAccess:
 
 
 async def _given(db: Db, changes: Iterable[OpenChange], *, of_groups: bool) -> _Given:
-    """Return the duties that each access gives; for a group, also those that open requests would give the group."""
+    """Return the duties that each access gives.
+
+    With `of_groups`, include the duties that open requests would give to a group or take from it.
+    """
     asked = {each for one in changes for each in (_taken(one), one.after) if _is_access(each)}
     groups = {_group(each) for each in asked if not each.section} if of_groups else set()
     through = await open_access.changes_of_groups(db, groups) if groups else {}

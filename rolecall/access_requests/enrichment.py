@@ -1,4 +1,4 @@
-"""Enrich new requests with imported data: the account, the access it has, and the catalogue entry of each privilege.
+"""Enrich new requests with imported data: the account or group, its access, and the catalogue entry of each privilege.
 
 Every privilege gets its description, risk rating, value and metadata here, so that all are rated in one place.
 """
@@ -22,7 +22,6 @@ _TAKES_ALL = {RequestAction.REMOVE, RequestAction.SUSPEND}
 
 
 async def enrich(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
-    """Return the requests with their targets and privileges filled in."""
     return await enrich_privileges(db, await enrich_targets(db, news))
 
 
@@ -61,7 +60,10 @@ async def enrich_targets(db: Db, news: Sequence[NewRequest]) -> Targeted:
 
 
 async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
-    """Return the existing targets: the named account or group, or an account of the identity, preferably active."""
+    """Return the existing targets: the named account or group or, without a name, an account of the identity.
+
+    Active accounts are preferred.
+    """
     rows = await fetch_rows(
         db,
         """SELECT asked.n, holder.* FROM unnest(%(applications)s::uuid[], %(identities)s::uuid[], %(names)s::text[])
@@ -108,7 +110,7 @@ def _without_holder(new: NewRequest, names: dict[UUID | None, str]) -> NewReques
 
 
 async def enrich_privileges(db: Db, targeted: Targeted) -> list[NewRequest]:
-    """Fill in the privileges. For a Remove or Suspend of a whole account, list everything that the account holds."""
+    """Fill in the privileges. For a Remove or Suspend of a whole account, list its groups and direct permissions."""
     news, holders = list(targeted.requests), targeted.holders
     taken = [n for n, new in enumerate(news) if new.action in _TAKES_ALL and not new.privileges and new.identity_id]
     everything = await held_privileges(db, [holders[n].id for n in taken if n in holders])

@@ -12,7 +12,7 @@ from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, fetch_rows, insert_rows
 from rolecall.identities import administrators
 
-# The people who must not decide on a request, and those who already respond to it.
+# The people who must not decide on a request and, except for Resolve, those who were asked or have responded.
 _EXCLUDED = "excluded_stand_ins(r, p.type, NULL)"
 # Unmet rules of requests, with their reviewers, the reviewers' available supervisors, and the people who must not be
 # asked.
@@ -52,7 +52,7 @@ async def add_reviewers(
 
     With `supervisors`, add the supervisors of the reviewers; otherwise, or if no supervisor is available, add
     administrators. With `absent_on`, add reviewers only to rules to which nobody can respond at that time. If nobody
-    else is left, these rules ask even administrators who already respond to other rules of the request.
+    else is left, these rules also ask administrators who were asked under other rules of the request.
     """
     statement = _SILENT if absent_on is None else _ABSENT
     awaited = {"types": list(AWAITED.keys()), "statuses": list(AWAITED.values())}

@@ -80,14 +80,13 @@ class ImportedState(msgspec.Struct, frozen=True):
         if target.type == TargetType.GROUP:
             return self.groups.get(target.name, Shown())
         found = self.users.get(target.name)
-        # The new account may have another name than the request assumed.
+        # The new account may have a different name from the one that the request assumed.
         if found is None and request.action == RequestAction.ADD and target.affected_identity:
             found = self.users_by_identity.get(target.affected_identity.id)
         return found or Shown()
 
 
 def judge(request: AccessRequestDetail, state: ImportedState) -> Judgement:
-    """Compare a request with the imported data."""
     shown = state.shown(request)
     about = Content.GROUPS if request.target.type == TargetType.GROUP else Content.USERS
     if about not in state.run.files:
@@ -115,7 +114,7 @@ def judge(request: AccessRequestDetail, state: ImportedState) -> Judgement:
 
 
 def reappeared_access(request: AccessRequestDetail, state: ImportedState) -> list[str]:
-    """Describe what a completed request removed but the import still shows."""
+    """Describe the access that a completed request removed and that the import shows again."""
     taken = [privilege for privilege in request.target.privileges if _is_taken_away(privilege)]
     if request.action == RequestAction.CHANGE and not taken:
         return []
@@ -224,7 +223,7 @@ async def _groups(db: Db, run: FinishedImport, names: Sequence[str]) -> dict[str
 
 
 async def _known_groups(db: Db, run: FinishedImport, requests: Sequence[AccessRequestDetail]) -> set[Key]:
-    """Return the requested privileges that are memberships in a group of any import, past or current."""
+    """Return the keys of groups, of any import, that have the name of a requested privilege."""
     names = {privilege.permission.permission for request in requests for privilege in request.target.privileges}
     rows = await fetch_rows(
         db,

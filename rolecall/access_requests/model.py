@@ -182,7 +182,6 @@ _TAKEN_AWAY = frozenset({Access.NONE, Access.DENY})
 
 
 def gives_access(action: str, accesses: Iterable[str]) -> bool:
-    """Return whether a request with these access levels would give access."""
     match RequestAction(action):
         case RequestAction.ADD | RequestAction.RESTORE:
             return True
@@ -201,7 +200,7 @@ def raises(held: str, asked: str) -> bool:
 
 
 class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
-    """A privilege of a new request; omitted fields are filled in from the application's imported data.
+    """A privilege of a new request; omitted fields are filled in from imported data, except section and access.
 
     `risk_rating` is used only for a name that is not in the catalogue; without it such a name is rated Critical.
     """

@@ -44,7 +44,10 @@ async def lock(db: Db, ids: Ids) -> None:
 async def move(
     db: Db, move: Move, ids: Ids, caller: Caller, now: datetime, text: Text | None = None, **columns: object
 ) -> list[UUID]:
-    """Make one move; `columns` are set in addition to those that the move sets."""
+    """Change the status of the requests that allow the move, skip the others, and return the ids of those changed.
+
+    Also set `columns`.
+    """
     if not ids:
         return []
     changes = [f"{column} = %(now)s" for column in move.sets]
@@ -165,7 +168,10 @@ async def withhold_from(db: Db, identity_id: UUID, now: datetime) -> None:
 
 
 async def lock_unfinished(db: Db, identity_id: UUID) -> list[UUID]:
-    """Lock and return a person's requests that are not provisioned yet. Call this before a check of duties."""
+    """Lock and return a person's requests that are not provisioned yet.
+
+    The calling code must do this before a check of duties, which locks people, to avoid deadlocks.
+    """
     rows = await fetch_rows(
         db,
         """SELECT id FROM access_requests WHERE identity_id = %(identity)s AND status = ANY(%(waiting)s)

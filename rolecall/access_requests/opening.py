@@ -35,7 +35,8 @@ async def approve(
 ) -> list[UUID]:
     """Approve the requested access, or the access that a reviewer lowered it to, and start the requests that are due.
 
-    Before that, check again which conflicts they would create; with `recheck_only`, check only those requests.
+    Before that, check again which conflicts the requests would create. With `recheck_only`, check only the requests in
+    this set. Requests that the check stops are not approved.
     """
     ids = await lock_movable(db, APPROVE, ids)
     verdicts = await recheck(db, ids if recheck_only is None else [id for id in ids if id in recheck_only])
@@ -63,7 +64,10 @@ async def approve(
 
 
 async def reopen(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    """Reopen requests; reset their Resolve and Verify responses to Pending, and delete those not asked for."""
+    """Reopen requests.
+
+    Reset Resolve and Verify responses to Pending, and delete the responses of people who were not asked.
+    """
     ids = await lock_movable(db, REOPEN, ids)
     await execute(db, "DELETE FROM responses WHERE request_id = ANY(%(ids)s) AND NOT asked", ids=ids)
     # Fires note_met_rules (schema/notifications.sql), which does nothing for pending responses.
@@ -98,7 +102,8 @@ async def move_due(db: Db, now: datetime) -> bool:
         for due, column in ((START, "scheduled_start"), (RESUME, "snoozed_until"))
     ]
     if any(is_group for rows in found for _, is_group in rows):
-        # Take this lock before the check of the first batch locks people, as all checks do, to avoid deadlocks.
+        # Every check takes this lock before it locks people. Take it before the first of the two checks here, which
+        # locks people, to avoid deadlocks.
         await take_turns_of_nesting(db, of_groups=True)
     for due, text, rows in zip((START, RESUME), (None, "The snooze has ended"), found, strict=True):
         await _open(db, due, [id for id, _ in rows], SYSTEM, now, text)
@@ -158,7 +163,7 @@ async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID
     They are checked again when one of those requests changes, and after a day at the latest.
     """
     again = now + _LOOK_AGAIN
-    # Fires the triggers of a move, which do nothing if the status stays the same; `move` lists them.
+    # Fires the triggers of a move; `move` lists them. They do nothing, because the requests stay Scheduled or Snoozed.
     rows = await fetch_rows(
         db,
         """UPDATE access_requests SET postponed_until = %(again)s
@@ -172,9 +177,9 @@ async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID
 
 
 async def recheck_waiting(db: Db, now: datetime) -> bool:
-    """Recheck the requests of queued people; return whether more people are queued.
+    """Recheck the requests of queued people and, if groups are queued, all requests about groups.
 
-    A request that no longer waits for another one becomes due.
+    A request that no longer waits for another one becomes due. Return whether more people may be queued.
     """
     rows = await fetch_rows(
         db,
@@ -196,7 +201,7 @@ async def recheck_waiting(db: Db, now: datetime) -> bool:
     waits = {id: each.waits for id, each in verdicts.items() if each.waits and not each.stops}
     again = now + _LOOK_AGAIN
     await move(db, SNOOZE, list(waits), SYSTEM, now, waits, snoozed_until=now, postponed_until=again)
-    # Fires the triggers of a move, which do nothing if the status stays the same; `move` lists them.
+    # Fires the triggers of a move; `move` lists them. They do nothing, because the requests stay Scheduled or Snoozed.
     await execute(
         db,
         """UPDATE access_requests SET postponed_until = %(now)s

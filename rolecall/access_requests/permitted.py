@@ -2,8 +2,8 @@
 
 The scope of an API token decides what it may do; a token of a person who is not an administrator may do only what that
 person may do. What a person may do depends on their role and on their relation to the request: reporter, reviewer,
-assignee or provisioner of the application. Separation of duties applies to all people, including administrators, and to
-tokens that they own.
+assignee or provisioner of the application. Separation of duties applies to all people and to tokens that they own; only
+an administrator who is alone (`Standing.is_alone`) may decide despite it.
 """
 
 from collections.abc import Sequence
@@ -78,8 +78,8 @@ class Standing(msgspec.Struct, frozen=True):
     asked: list[str]
     is_assignee: bool
     is_provisioner: bool
-    # Everyone who resolved the request or was its assignee at that time, also before it was reopened, and the owners of
-    # tokens among them.
+    # Everyone who resolved the request or was its assignee when it was resolved, even if it was reopened since, and the
+    # owners of the tokens among them. Empty unless the request is Resolved.
     carried_out_by: list[UUID]
     # The caller is a token whose owner carried out the request in person.
     owner_carried_out: bool
@@ -90,7 +90,7 @@ class Standing(msgspec.Struct, frozen=True):
     is_alone: bool = False
     # Everyone who made the request or is affected by it.
     parties: list[UUID] = []
-    # The reviewers for whom the caller responds now: the caller if asked, and those for whom the caller has stood in.
+    # Of the reviewers who are asked now: the caller, and those for whom the caller has responded as a stand-in.
     responds_as: list[UUID] = []
     # The caller is a token whose owner made the request in person or is affected by it.
     owner_is_party: bool = False
@@ -112,8 +112,8 @@ class Standing(msgspec.Struct, frozen=True):
     def is_independent(self, reviewer_id: UUID | None) -> bool:
         """Return whether a decision of the caller for this reviewer is independent.
 
-        A calling person must be no party to the request. The calling person or the owner of the calling token, and the
-        reviewer, must not have carried out the request.
+        A calling person must not be a party to the request. The calling person, the owner of the calling token and the
+        reviewer must not have carried out the request.
         """
         people = {reviewer_id} | ({self.caller_id} if self.is_person else set())
         is_own = self.is_person and (self.is_reporter or self.is_affected)
@@ -165,7 +165,7 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, 
         return PROVISIONED_IT
     if move in (CANCEL, SNOOZE) and standing.is_affected and not standing.is_reporter:
         return REPORTED_BY_OTHERS
-    # `respond` checks that approvers are asked by a rule of the request.
+    # `respond` checks that a rule of the request asks the approver.
     is_asked = stands_in or move is APPROVE
     if standing.is_person and not is_asked and VERBS[move] not in standing.reach:
         return NOT_INVOLVED
@@ -260,8 +260,8 @@ NOT_OWN_OFFBOARDING = """(r.identity_id IS DISTINCT FROM %(me)s OR r.reporter_id
 async def relations_to(db: Db, caller: Caller, request_id: UUID) -> frozenset[PersonRelation]:
     """Return every relation of a person to a request.
 
-    Return none if the request is unknown, or if another person made it for the offboarding of this person. A stand-in
-    sees requests that wait for a person whom they represent now, and those to which they responded.
+    Return no relation if the request is unknown, or if another person made it for the offboarding of this person. A
+    stand-in sees requests that wait for a person whom they represent now, and those to which they responded.
     """
     rows = await fetch_rows(
         db,
@@ -302,7 +302,7 @@ ONLY_OWN_PEOPLE = "You can request access only for yourself and for people who r
 
 
 async def require_may_request(db: Db, caller: Caller, identity_id: UUID | None) -> None:
-    """If the caller `is_limited`, refuse requests except for the caller and for people who report to the caller."""
+    """If the caller `is_limited`, refuse requests for anyone but the caller and people who report to the caller."""
     if not caller.is_limited:
         return
     relations = await authority.relations_to_person(db, caller.id, identity_id) if identity_id else frozenset()

@@ -316,7 +316,7 @@ def _leftover(row: Sequence[Any]) -> LeftoverItem:
 
 
 async def leftovers(db: Db, page: int) -> Page[LeftoverItem]:
-    """List active accounts of inactive identities that no open request removes, by application and username."""
+    """List active accounts of inactive identities, by application and username, unless an open Remove covers them."""
     return await fetch_page(
         db,
         _leftover,
@@ -328,6 +328,5 @@ async def leftovers(db: Db, page: int) -> Page[LeftoverItem]:
 
 
 async def stalled(db: Db, page: int, now: datetime) -> Page[StalledItem]:
-    """List requests that wait for people, longest wait first."""
     found = await fetch_listed(db, WAITING, page)
     return found.map(lambda item: replace(item, waiting_days=(now - item.waiting_since).days))

@@ -11,18 +11,8 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.access_requests import open_access
-from rolecall.access_requests.duty_changes import (
-    CheckedRequest,
-    GainsAndLosses,
-    OtherRequest,
-    checked,
-    controlling,
-    joined,
-    merged,
-    others_of,
-    people_concerned,
-)
+from rolecall.access_requests import duty_changes, open_access
+from rolecall.access_requests.duty_changes import CheckedRequest, GainsAndLosses, OtherRequest
 from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.accounts.model import Access
@@ -91,8 +81,8 @@ class ConflictVerdict(msgspec.Struct, frozen=True):
 class _Case(msgspec.Struct, frozen=True):
     """A stored request and an affected person, with what the person would gain and lose.
 
-    `now` includes only the provisioned requests of the same event, `later` all of them. `awaited` are the numbers of
-    those that are not provisioned yet and that the result of `later` may depend on.
+    `now` includes only the provisioned requests of the same event, `later` all requests of the event. `awaited` are the
+    numbers of the requests that are not provisioned yet and that may prevent a conflict in `later`.
     """
 
     request: StoredRequest
@@ -105,7 +95,7 @@ class _Case(msgspec.Struct, frozen=True):
 async def recheck(db: Db, ids: Iterable[UUID]) -> dict[UUID, ConflictVerdict]:
     """Return a verdict for each stored request that would create a conflict not yet recorded, or that must wait.
 
-    The caller must lock the requests first. The check locks the people until the transaction ends.
+    The calling code must lock the requests first. The check locks the people until the transaction ends.
     """
     asked = list(ids)
     stored = await _stored(db, asked) if asked else []
@@ -114,12 +104,12 @@ async def recheck(db: Db, ids: Iterable[UUID]) -> dict[UUID, ConflictVerdict]:
     if of_groups is None:
         return {}
     news = await enrich(db, [each.new for each in stored])
-    requests = await checked(db, news, [each.number for each in stored], of_groups=of_groups)
-    people = await people_concerned(db, requests)
+    requests = await duty_changes.checked(db, news, [each.number for each in stored], of_groups=of_groups)
+    people = await duty_changes.people_concerned(db, requests)
     everyone = {id for each in people for id in each}
     if not everyone:
         return {}
-    others = await others_of(db, everyone, of_groups=of_groups)
+    others = await duty_changes.others_of(db, everyone, of_groups=of_groups)
     controls = await control_duties(db)
     current = [msgspec.structs.replace(each, new=new) for each, new in zip(stored, news, strict=True)]
     cases = [
@@ -143,10 +133,10 @@ def _case(
     proposal = AccessProposal(
         id,
         own.changes.gains,
-        merged(each.changes.given for each in others if each.request.turn < request.number),
-        leaving=merged(each.changes.losses for each in others),
+        duty_changes.merged(each.changes.given for each in others if each.request.turn < request.number),
+        leaving=duty_changes.merged(each.changes.losses for each in others),
         repeated=own.changes.repeated,
-        controls=controlling(own.changes, others, request.number),
+        controls=duty_changes.controlling(own.changes, others, request.number),
     )
     done = [each for each in same_event if each.request.is_provisioned]
     now, later = [_after(proposal, own, each) for each in (done, same_event)]
@@ -159,16 +149,21 @@ def _case(
 
 
 def _after(proposal: AccessProposal, own: CheckedRequest, others: Sequence[OtherRequest]) -> AccessProposal:
-    """Return the proposal as if these requests of the same event, which remove and restore access, were provisioned."""
+    """Return the proposal with the request's own losses, and with the losses and restored access of `others`."""
     return msgspec.structs.replace(
         proposal,
-        losses=merged((own.changes.losses, *(each.changes.losses for each in others))),
-        returning=merged(each.changes.certain for each in others if each.request.action is RequestAction.RESTORE),
+        losses=duty_changes.merged((own.changes.losses, *(each.changes.losses for each in others))),
+        returning=duty_changes.merged(
+            each.changes.certain for each in others if each.request.action is RequestAction.RESTORE
+        ),
     )
 
 
 def _helps(action: RequestAction, changes: GainsAndLosses, others: GainsAndLosses, controls: _Controls) -> bool:
-    """Return whether these changes remove duties, or restore a control duty of duties that `others` would give."""
+    """Return whether these changes may prevent a conflict that `others` would create.
+
+    They may if they take access away, or restore a control duty of a duty that `others` would give.
+    """
     given = set[UUID]().union(*others.given.values())
     restored = set[UUID]().union(*changes.given.values()) if action is RequestAction.RESTORE else set[UUID]()
     return bool(changes.losses) or any(controls[duty] & given for duty in restored & controls.keys())
@@ -177,8 +172,8 @@ def _helps(action: RequestAction, changes: GainsAndLosses, others: GainsAndLosse
 def _may_wait_for(other: OtherRequest, own: CheckedRequest, controls: _Controls) -> bool:
     """Return whether a request may wait for the other one. If they could wait for each other, only the later one may.
 
-    They could if each gives duties and helps the other. Requests of an event that both give and remove duties are split
-    when they are made, but a rule may have been added since.
+    They could wait for each other if both give duties and each helps the other (`_helps`). If several requests of an
+    event both give and remove duties, they are split when they are made, but a rule may have been added since.
     """
     both = (
         (own.new.action, own.changes, other.changes),
@@ -199,8 +194,8 @@ async def _verdicts(db: Db, cases: Sequence[_Case]) -> list[ConflictVerdict]:
     return [
         _verdict(
             [cases[place] for place in places],
-            joined(one for place in places for one in now[place]),
-            joined(one for place in places for one in later[place]),
+            duty_changes.joined(one for place in places for one in now[place]),
+            duty_changes.joined(one for place in places for one in later[place]),
         )
         for places in by_request.values()
     ]

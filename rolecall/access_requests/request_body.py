@@ -45,7 +45,10 @@ class _RequestTarget(msgspec.Struct, frozen=True):
 
 
 async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | None, list[Problem]]:
-    """Return the request, enriched with imported data, or None if too little of it is valid; and the problems found."""
+    """Return the request, enriched with imported data, and its problems.
+
+    The request is None if its action, application or target is missing, or if a name in it has a problem.
+    """
     fields = valid_fields(NewRequestBody, raw, facts)
     entries = valid_entries(PrivilegeBody, raw.get("privileges"), facts, most=MOST_PRIVILEGES)
     problems = [] if _is_given(raw, "identityId") != _is_given(raw, "group") else [_ONE_TARGET]
@@ -145,9 +148,8 @@ async def _find_account(
     meant = same[:1] if username == name else same
     others = [username for username, owner in meant if owner not in (None, identity_id)]
     if others:
-        return _RequestTarget(
-            identity_id, name, [Problem("targetName", f"Account {others[0]} belongs to another identity")]
-        )
+        complaint = f"Account {others[0]} belongs to another identity; name an account of this identity"
+        return _RequestTarget(identity_id, name, [Problem("targetName", complaint)])
     if owner is None and action not in (None, RequestAction.REMOVE, RequestAction.SUSPEND):
         return _RequestTarget(identity_id, name, [Problem("targetName", f"Account {username} {_UNMATCHED}")])
     return _RequestTarget(identity_id, username, is_unmatched=owner is None)

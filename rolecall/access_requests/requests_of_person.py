@@ -40,7 +40,10 @@ _SOURCES = (
 
 
 def _found(filters: dict[str, Any], *, is_limited: bool) -> str:
-    """Return a WITH clause that defines `found`: the list keys of the requests that concern the person."""
+    """Return a WITH clause that defines `found`: the list keys of the requests that concern the person.
+
+    With `is_limited`, include only the newest requests and, of the people who report to the person, only the nearest.
+    """
     words = {
         "conditions": "".join(f" AND r.{column} = %({column})s" for column in filters),
         "newest": f" ORDER BY r.list_key DESC LIMIT {MOST_LISTED}" if is_limited else "",
@@ -71,7 +74,10 @@ async def _hides_some(db: Db, me: UUID, application_id: UUID | None) -> bool:
 
 
 def _reviewers(caller: Caller) -> dict[str, list[Any]]:
-    """Return the reviewers for whom a person responds, with types: the person, and people whom they stand in for."""
+    """Return query parameters: the reviewers for whom the caller responds, each with a type of response.
+
+    These reviewers are the caller, and the people for whom the caller stands in.
+    """
     pairs = [(caller.id, str(type)) for type in RequirementType] + sorted(caller.stands_in_for)
     return {"reviewers": [id for id, _ in pairs], "types": [type for _, type in pairs]}
 
@@ -93,7 +99,7 @@ async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[
         f"""{_found(given, is_limited=True)}
             SELECT (SELECT count(*) FROM found), r.id
             FROM (SELECT list_key FROM found ORDER BY list_key DESC LIMIT {PAGE_SIZE} OFFSET %(offset)s) AS f
-            JOIN access_requests r USING (list_key) ORDER BY r.list_key DESC""",
+            JOIN access_requests r USING (list_key)""",
         offset=min((page - 1) * PAGE_SIZE, MOST_LISTED),
         **values,
     )
@@ -106,7 +112,7 @@ _MOST_ABOUT = 20
 
 
 async def about(db: Db, entitlement: EntitlementItem, caller: Caller) -> list[AccessRequestDetail]:
-    """Return the newest requests about an entitlement.
+    """Return the newest requests about an entitlement, up to a limit.
 
     A caller who sees only records that concern them (`is_limited`) does not see their own offboarding.
     """

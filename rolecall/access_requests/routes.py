@@ -7,8 +7,7 @@ from rolecall.access_requests import actions, queries, requests_of_person
 from rolecall.access_requests.shapes import (
     AccessRequestDetail,
     AccessRequestItem,
-    AssignBody,
-    CommentBody,
+    AssignRequestBody,
     LeftoverItem,
     NewRequestBody,
     RequestConflicts,
@@ -26,6 +25,7 @@ from rolecall.settings.policy import RequestAction
 from rolecall.web.bodies import a_guid, a_word_of
 from rolecall.web.operations import operation, optional_json
 from rolecall.work_items.model import WorkStatus
+from rolecall.work_items.shapes import CommentBody
 
 _SPECIFIED, _ADDED = ("Access governance",), ("Administration",)
 _READ, _WRITE = Scope.ACCESS_REQUESTS_READ, Scope.ACCESS_REQUESTS_WRITE
@@ -84,14 +84,14 @@ async def list_stalled_requests(db: Db, query: dict[str, Any], now: datetime) ->
 
 @operation("GET", "/leftovers", scope=_READ, query={}, tags=_ADDED)
 async def list_leftovers(db: Db, query: dict[str, Any]) -> Page[LeftoverItem]:
-    """List active accounts of people who left, without an open request to remove them."""
+    """List active accounts of people who left, if no open request removes the account."""
     return await queries.leftovers(db, query["page"])
 
 
 # The actions themselves are the operations, so their names, type hints and docstrings appear in the OpenAPI document.
 _BODIES: dict[Any, type[Body]] = {
     actions.respond: RespondBody,
-    actions.assign: AssignBody,
+    actions.assign: AssignRequestBody,
     actions.resolve: VerbBody,
     actions.verify: VerbBody,
     actions.reopen: VerbBody,

@@ -7,19 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.access_requests import open_access
-from rolecall.access_requests.duty_changes import (
-    LAST,
-    CheckedRequest,
-    OtherRequest,
-    change_of,
-    checked,
-    controlling,
-    joined,
-    merged,
-    others_of,
-    people_concerned,
-)
+from rolecall.access_requests import duty_changes, open_access
+from rolecall.access_requests.duty_changes import LAST, CheckedRequest, OtherRequest
 from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewRequest
 from rolecall.access_requests.requirements import RuleReviewers
@@ -40,12 +29,12 @@ async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[Fou
     of_groups = await open_access.take_turns_of_nesting(db, of_groups=any(not new.identity_id for new in news))
     if of_groups is None:
         return [[] for _ in news]
-    requests = await checked(db, news, [LAST] * len(news), of_groups=of_groups)
-    people = await people_concerned(db, requests)
+    requests = await duty_changes.checked(db, news, [LAST] * len(news), of_groups=of_groups)
+    people = await duty_changes.people_concerned(db, requests)
     everyone = {id for each in people for id in each}
     if not everyone:
         return [[] for _ in news]
-    others = await others_of(db, everyone, of_groups=of_groups)
+    others = await duty_changes.others_of(db, everyone, of_groups=of_groups)
     proposals = [
         (place, _proposal(requests, place, id, others.of(id))) for place, each in enumerate(people) for id in each
     ]
@@ -54,16 +43,16 @@ async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[Fou
     for (place, _), made in zip(proposals, conflicts, strict=True):
         own = requests[place].changes.losses.keys()
         found[place] += [each for each in made if each.gains or each.losses & own]
-    return [joined(each) for each in found]
+    return [duty_changes.joined(each) for each in found]
 
 
 def _proposal(
     requests: Sequence[CheckedRequest], place: int, id: UUID, others: Sequence[OtherRequest]
 ) -> AccessProposal:
-    """Combine the changes of a request with those of open requests, and of requests created with it for the person.
+    """Combine a request's changes for a person with those of open requests and of requests made together with it.
 
-    If a request created with it starts at another time, the access that this other request removes is `leaving`,
-    because the person holds it until then.
+    Of the requests made together, only those for the same person count. If one of them starts at another time, the
+    access that it removes is `leaving`, because the person holds this access until then.
     """
     mine = requests[place]
     who, start = mine.new.identity_id, mine.new.scheduled_start or 0
@@ -73,12 +62,12 @@ def _proposal(
     return AccessProposal(
         id,
         mine.changes.gains,
-        merged([*(each.changes.given for each in others), *(each.changes.given for each in same)]),
-        merged(each.changes.losses for each in (mine, *at_once)),
-        merged([*(each.changes.losses for each in others), *(each.changes.losses for each in later)]),
-        merged(each.changes.certain for each in at_once if each.new.action is RequestAction.RESTORE),
+        duty_changes.merged([*(each.changes.given for each in others), *(each.changes.given for each in same)]),
+        duty_changes.merged(each.changes.losses for each in (mine, *at_once)),
+        duty_changes.merged([*(each.changes.losses for each in others), *(each.changes.losses for each in later)]),
+        duty_changes.merged(each.changes.certain for each in at_once if each.new.action is RequestAction.RESTORE),
         mine.changes.repeated,
-        controlling(mine.changes, others, LAST),
+        duty_changes.controlling(mine.changes, others, LAST),
     )
 
 
@@ -90,7 +79,8 @@ def refusals(new: NewRequest, found: Sequence[FoundConflict]) -> list[Problem]:
     return [
         Problem(
             f"privileges.{min(_places(new, each.gains))}.permission",
-            f"The rule {each.conflict} blocks this access: one person must not hold these duties together",
+            f"The rule {each.conflict} blocks this access: one person must not hold these duties together."
+            " Leave this access out, or ask the owner of the rule to change it",
         )
         for each in found
         if each.conflict.response is RuleResponse.BLOCK and each.gains
@@ -98,7 +88,7 @@ def refusals(new: NewRequest, found: Sequence[FoundConflict]) -> list[Problem]:
 
 
 def _places(new: NewRequest, gains: frozenset[ProposedAccess]) -> list[int]:
-    return [place for place, each in enumerate(new.privileges) if change_of(new, each).after in gains]
+    return [place for place, each in enumerate(new.privileges) if duty_changes.change_of(new, each).after in gains]
 
 
 def without_refused(new: NewRequest, found: Sequence[FoundConflict]) -> tuple[NewRequest | None, list[str]]:
@@ -121,7 +111,7 @@ async def split(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
     of_groups = await open_access.take_turns_of_nesting(db, of_groups=False)
     if of_groups is None:
         return list(news)
-    requests = await checked(db, news, [LAST] * len(news), of_groups=of_groups)
+    requests = await duty_changes.checked(db, news, [LAST] * len(news), of_groups=of_groups)
     mixed = [each for each in requests if each.changes.given and each.changes.losses]
     if len(mixed) < 2:
         return list(news)
@@ -132,7 +122,7 @@ def _parts(request: CheckedRequest) -> list[NewRequest]:
     """Return a request for the privileges that remove access and one for the others, each only if it has privileges."""
     new, lost = request.new, request.changes.losses
     removes = [
-        each.requested_access in (Access.NONE, Access.DENY) or change_of(new, each).before in lost
+        each.requested_access in (Access.NONE, Access.DENY) or duty_changes.change_of(new, each).before in lost
         for each in new.privileges
     ]
     return [
@@ -153,7 +143,7 @@ class AllowedRequests(msgspec.Struct, frozen=True):
 async def allowed_of_event(db: Db, planned: Sequence[NewRequest]) -> AllowedRequests:
     """Return the requests that an event creates for its plan, without what rules block.
 
-    Check again until nothing more is blocked, because a removed privilege may be the control duty of another rule.
+    Check again until nothing more is blocked, because a privilege that was left out may have given a control duty.
     """
     news = await split(db, await enrich(db, planned))
     said: list[str] = []

@@ -1,4 +1,4 @@
-"""Responses for access requests and the request bodies of their verbs."""
+"""Response bodies of access requests, and the bodies of the operations that create and change them."""
 
 from datetime import datetime
 from typing import Annotated, Generic, Literal, TypeVar
@@ -19,7 +19,6 @@ from rolecall.core.checking import (
     Moment,
     OptionalComment,
     OptionalName256,
-    SomeText,
     broken,
     facts_of,
     one_of,
@@ -150,7 +149,10 @@ class RequestConflict(msgspec.Struct, rename="camel"):
 
 
 class RequestConflicts(msgspec.Struct):
-    """`waits` says which other requests must be provisioned before this one, and because of which rule."""
+    """The conflicts that a request would create.
+
+    `waits` says which other requests must be provisioned before this one, and because of which rule.
+    """
 
     conflicts: list[RequestConflict]
     waits: str | None
@@ -165,7 +167,10 @@ class AccessRequestDetail(_Request[DetailTarget]):
 
 
 class StalledItem(msgspec.Struct, rename="camel"):
-    """A request that waits for people, with the reviewers, the start of the wait and the reasons of the rules."""
+    """A request that waits for people: for the assignee if it is open and assigned, else for reviewers.
+
+    `reasons` are those of the rules that are not met yet.
+    """
 
     id: UUID
     kind: str
@@ -240,7 +245,7 @@ class RespondBody(VerbBody):
         return response
 
 
-class AssignBody(VerbBody):
+class AssignRequestBody(VerbBody):
     assignee_id: IdentityId
 
 
@@ -253,7 +258,3 @@ class SnoozeBody(VerbBody):
         if until <= facts_of(info).now:
             raise broken("{name} must be later than now")
         return until
-
-
-class CommentBody(Body):
-    content: SomeText

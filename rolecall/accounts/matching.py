@@ -62,9 +62,9 @@ async def wait_for_turns(db: Db, now: datetime) -> datetime:
 
 
 async def match_imported(db: Db, import_number: int, now: datetime) -> None:
-    """Match the accounts that an import created or altered; call it last in the import's transaction."""
+    """Match the accounts that an import created or altered. The import must call this last in its transaction."""
     await take_turn(db)
-    # Take the time after the lock, so that matches are later than any review that was opened without them.
+    # Read the clock after taking the lock, so that matches are later than any review that was opened without them.
     now = max(now, clock.now())
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities)"):
         return
@@ -142,7 +142,7 @@ class Dispute(msgspec.Struct):
 
 
 async def disputes(db: Db, application_id: UUID, most: int) -> list[Dispute]:
-    """Return the first disputed accounts by username, each with the people whom the deciding rule matches."""
+    """Return the first disputed accounts, ordered by username, each with the people whom the deciding rule matches."""
     rows = await fetch_rows(
         db,
         f"""WITH affected AS (

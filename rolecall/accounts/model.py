@@ -56,7 +56,6 @@ class PermissionName(NamedTuple):
     permission: str
 
     def key(self) -> tuple[str, ...]:
-        """Return the normalized name, for comparison."""
         return tuple(map(name_key, self))
 
     def words(self) -> str:

@@ -19,8 +19,8 @@ from rolecall.core.errors import Invalid
 from rolecall.core.paging import Page, PastPage, WithoutData
 
 T = TypeVar("T")
-# SQL for a text that identifies the matches of all accounts at a moment: if an account changed its identity between two
-# moments, their texts differ. The first match of an account is left out, because it also applies to earlier moments.
+# SQL for a text that identifies the matches of all accounts at a moment: the texts of two moments differ if an account
+# changed its identity in between. The first match of an account is left out, because it also applies to earlier times.
 # A later correction of the past changes `matchings.number`, not this text.
 MATCHES_THEN = """concat_ws(' ',
     (SELECT max(since) FROM past_matches WHERE since <= %(moment)s::timestamptz),

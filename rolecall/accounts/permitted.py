@@ -1,4 +1,4 @@
-"""Decide who may see an account."""
+"""Find the relations of a person to an account, which determine whether they may see it."""
 
 from uuid import UUID
 

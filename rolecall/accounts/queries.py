@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from rolecall.accounts.model import Match, pairs, valid
 from rolecall.accounts.shapes import Account, AccountItem, GroupItem, HeldPermission, Membership, PermissionItem
-from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
+from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.paging import LAST_KEY, FrozenListing, Page, fetch_frozen, fetch_page
 
@@ -42,7 +42,7 @@ def _group_item(row: Sequence[Any]) -> GroupItem:
 
 
 _THEN = "v.from_import <= %(as_of)s AND (v.until_import IS NULL OR v.until_import > %(as_of)s)"
-# After an import, an application's accounts stay the same until the next one, so the pages can be stored.
+# An application's accounts change only with an import, so the pages can be stored.
 ACCOUNTS = FrozenListing(
     columns=_ACCOUNT_ITEM.format(match="a"),
     rows=f"""FROM accounts a JOIN account_versions v ON v.account_number = a.number AND {_THEN}
@@ -81,22 +81,28 @@ PERMISSIONS = FrozenListing(
 
 
 async def last_import(db: Db, application_id: UUID, as_of: datetime | None = None) -> int:
-    """Return the number of the last finished import, now or at a past moment; 0 if there was none."""
-    number: int | None = await fetch_value(
+    """Return the number of the last finished import, now or at a past moment; 0 if there was none.
+
+    Raise NotFound if the application does not exist.
+    """
+    rows = await fetch_rows(
         db,
-        """SELECT number FROM application_imports
-           WHERE application_id = %(application)s AND status = 'Finished'
-             AND build_end <= %(moment)s ORDER BY number DESC LIMIT 1""",
+        """SELECT (SELECT r.number FROM application_imports r
+                   WHERE r.application_id = a.id AND r.status = 'Finished'
+                     AND r.build_end <= %(moment)s ORDER BY r.number DESC LIMIT 1)
+           FROM applications a WHERE a.id = %(application)s""",
         application=application_id,
         moment=as_of or _LAST_MOMENT,
     )
-    return number or 0
+    if not rows:
+        raise NotFound("Application", application_id)
+    return rows[0][0] or 0
 
 
 async def accounts_of(
     db: Db, application_id: UUID, page: int, as_of: datetime | None = None, match: Match | None = None
 ) -> Page[AccountItem]:
-    """List the accounts of an application by username, now or at a past moment; `match` selects one kind of match."""
+    """List an application's accounts, ordered by username, now or at a past moment; `match` is a filter."""
     if as_of is not None and match is not None:
         return await _matched_at(db, application_id, page, as_of, match)
     if as_of is not None:
@@ -107,7 +113,7 @@ async def accounts_of(
 
 
 async def _matched_at(db: Db, application_id: UUID, page: int, moment: datetime, match: Match) -> Page[AccountItem]:
-    """List the accounts with this match at a past moment; matches also change between imports."""
+    """List the accounts with this match at a past moment. Pages are not stored: matches change between imports too."""
     rows = f"{_PAST_ACCOUNTS.rows} AND m.match = %(match)s"
     return await fetch_page(
         db,
@@ -122,7 +128,7 @@ async def _matched_at(db: Db, application_id: UUID, page: int, moment: datetime,
     )
 
 
-# A username prefix, ignoring case. The skeleton is indexed, but equates more letters, so the prefix is checked too.
+# A username prefix, ignoring case. The indexed skeleton also equates look-alike letters, so check the prefix too.
 BEGINS = f"""username_skeleton(username) >= username_skeleton(%(beginning)s)
     AND username_skeleton(username) < username_skeleton(%(beginning)s) || {LAST_KEY}
     AND starts_with(username_key(username), username_key(%(beginning)s))"""
@@ -151,14 +157,12 @@ async def accounts_named(
 
 
 async def groups_of(db: Db, application_id: UUID, page: int, as_of: datetime | None = None) -> Page[GroupItem]:
-    """List the groups of an application by name, now or at a past moment."""
     return await _after(db, "groups", GROUPS, application_id, page, as_of)
 
 
 async def permissions_of(
     db: Db, application_id: UUID, page: int, as_of: datetime | None = None
 ) -> Page[PermissionItem]:
-    """List the permissions of an application by header, section and permission, now or at a past moment."""
     return await _after(db, "permissions", PERMISSIONS, application_id, page, as_of)
 
 
@@ -190,12 +194,12 @@ async def account_item(db: Db, id: UUID) -> AccountItem:
 
 
 async def of_identity(db: Db, identity_id: UUID) -> list[Account]:
-    """Return the identity's accounts in applications that are not archived, by application and username."""
+    """Return the identity's accounts in applications that are not archived, ordered by application and username."""
     return [account for _, account in await of_identities(db, [identity_id])]
 
 
 async def of_identities(db: Db, identity_ids: Sequence[UUID]) -> list[tuple[UUID, Account]]:
-    """Return the accounts of several identities, each with its identity."""
+    """Return the identities' accounts in applications that are not archived, each with its identity."""
     rows = await fetch_rows(
         db,
         f"""SELECT a.identity_id, {_ACCOUNT} FROM accounts a

@@ -1,8 +1,8 @@
 """List accounts across applications, sorted by application and username.
 
 The list concatenates one list per application. Without filters, or with filters by application, match or activity,
-these are stored (frozen) lists, so every page costs the same. With other filters, and
-for a past moment, the matching rows are counted.
+these are stored (frozen) lists, so every page costs the same. With other filters, and for a past moment, the matching
+rows are counted.
 """
 
 from collections.abc import Sequence
@@ -105,7 +105,7 @@ _OF_ONE = FrozenListing(
 async def list_accounts(
     db: Db, page: int, filters: RosterFilters, as_of: datetime | None, now: datetime
 ) -> PastPage[RosterItem]:
-    """List accounts by application and username.
+    """List accounts, ordered by application and username.
 
     Accounts of archived applications are listed only for a past moment or with a filter by application.
     """
@@ -148,8 +148,8 @@ async def _one_after_the_other(db: Db, page: int, filters: RosterFilters) -> Pag
     return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
 
 
-# `last` is the last import of each application at the time, `privileged` the accounts that held privileged
-# entitlements after it, and `with_logins` the applications that report logins.
+# `last` is the last import of each application at that moment, `privileged` the accounts that held privileged
+# entitlements after that import, and `with_logins` the applications that report logins.
 _GIVEN = """WITH last AS MATERIALIZED (
         SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
         WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1
@@ -211,7 +211,6 @@ _FIRST_DAY = datetime.fromisoformat("1900-01-01T00:00:00+00:00")
 
 
 async def get(db: Db, id: UUID, now: datetime) -> AccountDetail:
-    """Get one account as of the last import that contains it."""
     seen = "SELECT r.build_end FROM application_imports r WHERE r.application_id = a.id AND r.status = 'Finished'"
     rows = await fetch_rows(
         db,

@@ -53,9 +53,12 @@ an_as_of = Reader(_as_of, {"type": "string", "anyOf": _AS_OF_FORMS})
 async def _state(
     db: Db, application: str, query: dict[str, Any], config: Config, now: datetime
 ) -> tuple[UUID, datetime | None]:
+    """Return the id and the moment. Without `asOf`, the query of the list finds out whether the application exists."""
     id = known_guid("Application", application)
+    if query.get("asOf") is None:
+        return id, None
     await applications.get(db, id)
-    as_of = await moment_of(db, query.get("asOf"), config, now)
+    as_of = await moment_of(db, query["asOf"], config, now)
     await require_data(db, id, as_of)
     return id, as_of
 
@@ -64,14 +67,14 @@ async def _state(
     "GET", "/{id:str}/accounts", scope=Scope.APPLICATIONS_READ, query={"asOf": an_as_of, "match": a_word_of(Match)}
 )
 async def list_accounts(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> Page[AccountItem]:
-    """List an application's accounts by username, now or as of a time or an import."""
+    """List an application's accounts, ordered by username, now or as of a time or an import."""
     application_id, as_of = await _state(db, id, query, config, now)
     return await queries.accounts_of(db, application_id, query["page"], as_of, query.get("match"))
 
 
 @operation("GET", "/{id:str}/groups", scope=Scope.APPLICATIONS_READ, query={"asOf": an_as_of})
 async def list_groups(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> Page[GroupItem]:
-    """List an application's groups by name, now or as of a time or an import."""
+    """List an application's groups, ordered by name, now or as of a time or an import."""
     application_id, as_of = await _state(db, id, query, config, now)
     return await queries.groups_of(db, application_id, query["page"], as_of)
 
@@ -120,11 +123,11 @@ _ROSTER: dict[str, tuple[str, Reader]] = {
     query={"asOf": an_as_of, **{name: reader for name, (_, reader) in _ROSTER.items()}},
 )
 async def list_all_accounts(db: Db, query: dict[str, Any], config: Config, now: datetime) -> PastPage[RosterItem]:
-    """List accounts across applications by application and username, now or as of a time or an import.
+    """List accounts across applications, ordered by application and username, now or as of a time or an import.
 
-    `leaver` finds accounts whose identity is no longer active; `dormantDays`, accounts whose last login is longer ago;
-    `privileged`, accounts that hold a privileged entitlement; `neverUsed`, accounts without a login in an application
-    that reports logins.
+    `leaver` finds accounts whose identity is no longer active. `dormantDays` finds accounts whose last login is more
+    than this many days ago. `privileged` finds accounts that hold a privileged entitlement. `neverUsed` finds accounts
+    without a login, in applications that report logins.
     """
     as_of = await moment_of(db, query.get("asOf"), config, now)
     given = {field: query.get(name) for name, (field, _) in _ROSTER.items()}

@@ -70,7 +70,7 @@ class AccountDetail(RosterItem, rename="camel"):
 
 
 class Account(msgspec.Struct):
-    """An account of an identity in one of the applications."""
+    """An account as an import shows it."""
 
     id: UUID
     application_id: UUID

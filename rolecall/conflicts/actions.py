@@ -25,7 +25,7 @@ from rolecall.work_items.actions import record_activity
 
 
 async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> shapes.RuleSimulation:
-    """Return how many conflicts committing the draft would begin and end, and a page of the resulting conflicts.
+    """Return how many conflicts would begin and end if the draft were committed, and a page of the resulting conflicts.
 
     The commit is rolled back.
     """
@@ -53,7 +53,7 @@ async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 
 async def simulate_duty(db: Db, id: str, raw: Json, facts: Facts) -> shapes.DutySimulation:
-    """Return how many conflicts of each rule a change of the duty would begin and end. The change is rolled back."""
+    """Return how many conflicts of each rule would begin and end if the duty were changed. Roll the change back."""
     duty = await duty_queries.get(db, id)
     before = await queries.people_by_rule(db, duty.id)
     after = before
@@ -206,7 +206,6 @@ async def _put_in_force(db: Db, conflict: ConflictDetail, requested: ConflictExc
 
 
 async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Withdraw or reject the requested exception; if there is none, end the one in force."""
     conflict = await _locked(db, id, facts.now)
     body = check(shapes.WithdrawExceptionBody, raw, facts)
     found = conflict.withdrawable
@@ -237,7 +236,7 @@ async def expire_exceptions(db: Db, now: datetime) -> None:
 
 
 async def _locked(db: Db, id: str, now: datetime) -> ConflictDetail:
-    """Lock and return a conflict; other writers of conflicts and exceptions wait."""
+    """Take the lock that all writers of conflicts and exceptions take, and return a conflict."""
     await take_turn(db)
     return await queries.get(db, id, now)
 

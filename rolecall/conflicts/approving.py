@@ -56,7 +56,7 @@ class Approvers(msgspec.Struct, frozen=True):
         return None
 
     def may_take(self, id: UUID, part: ApprovalPart) -> bool:
-        """Return whether the person could give this approval now if it were missing."""
+        """Return whether the person is still allowed to give this approval."""
         return id in (self.rule_owners if part is ApprovalPart.RULE_OWNER else self.seconds)
 
     def represented_by(self, caller: Caller) -> list[UUID]:
@@ -82,7 +82,6 @@ async def approvers_for(db: Db, conflict: ConflictDetail) -> Approvers:
 
 
 async def approvers_of(db: Db, pending: Sequence[ConflictException]) -> list[Approvers]:
-    """Return who may approve each requested exception."""
     return await _approvers(db, [_Subject(each.rule.id, each.identity.id, None, each) for each in pending])
 
 
@@ -129,7 +128,7 @@ def _from_rows(rows: Sequence[Sequence[Any]], parties: Parties | None) -> Approv
 
 
 def approver_among(caller: Caller, people: Approvers, requested: ConflictException) -> Approver | None:
-    """Return the approval that a person can give now, as themselves or as the stand-in of an owner, or None."""
+    """Return the approval that a person can give now, in their own name or for an owner; None if there is none."""
     if caller.id in people.involved:
         return None
     if own := people.part_of(caller.id, requested):

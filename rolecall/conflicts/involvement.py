@@ -13,9 +13,9 @@ from rolecall.tokens.queries import own_id
 
 
 class Parties(msgspec.Struct, frozen=True):
-    """The requester of an exception, and the people who gave, passed on or recorded its approvals.
+    """The requester of an exception, and everyone who approved it, delegated or recorded an approval.
 
-    A token without an owner is treated as a person.
+    A token counts as its owner; a token without an owner counts as itself.
     """
 
     requester: UUID
@@ -69,4 +69,4 @@ async def require_uninvolved(
     if parties.requester in acting:
         raise Conflict("The person who requested the exception, or their token, cannot approve it; ask another person")
     if acting & parties.everyone:
-        raise Conflict("The same person or token recorded the other approval; another must record this one")
+        raise Conflict("A person who took part in the other approval cannot take part in this one; ask another person")

@@ -114,7 +114,6 @@ async def _at(db: Db, page: int, filters: ConflictFilters, moment: datetime) -> 
 
 
 async def get(db: Db, id: str | UUID, now: datetime) -> ConflictDetail:
-    """Get one conflict with its sides, as they are now or as they were when it ended."""
     known = known_guid("Conflict", str(id))
     rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM conflicts c {_JOINS} WHERE c.id = %(id)s", id=known)
     if not rows:
@@ -169,7 +168,10 @@ async def current_of(db: Db, people: Sequence[UUID]) -> dict[UUID, list[Conflict
 
 
 async def concerning(db: Db, entitlement_id: UUID, most: int) -> tuple[int, list[ConflictItem]]:
-    """Return the number of current conflicts to which an entitlement contributes a duty, and the newest of them."""
+    """Return the number of current conflicts to which an entitlement contributes a duty, and the newest of them.
+
+    Return at most `most` conflicts.
+    """
     rows = await fetch_rows(
         db,
         f"""WITH given AS MATERIALIZED (
@@ -218,7 +220,7 @@ async def conflict_spans(db: Db, item: ConflictItem) -> list[HeldSpan]:
 
 
 async def removal_requests(db: Db, identity_id: UUID) -> list[RemovalRequest]:
-    """Return the requests that remove access from a person and that no import has confirmed yet, oldest first."""
+    """Return the removals of a person's access that were requested and that imports cannot show yet, oldest first."""
     return await fetch_all(
         db,
         RemovalRequest,
@@ -238,7 +240,6 @@ async def is_active(db: Db, identity_id: UUID) -> bool:
 
 
 async def people_in_conflict(db: Db, rule_id: UUID) -> set[UUID]:
-    """Return the people who are now in conflict under a rule."""
     rows = await fetch_rows(
         db, "SELECT identity_id FROM conflicts WHERE rule_id = %(rule)s AND until IS NULL", rule=rule_id
     )

@@ -37,7 +37,7 @@ class _Key(msgspec.Struct, frozen=True):
 
 
 def removals(sides: Sequence[ConflictSide], requested: Sequence[RemovalRequest]) -> list[Removal]:
-    """Return each removal once, even if the access gives several of the duties."""
+    """Return the removals of access on the sides, each once, even if the access gives several of the duties."""
     found: dict[_Key, DutyAccess] = {}
     keys: dict[UUID, set[_Key]] = {}
     for side in sides:

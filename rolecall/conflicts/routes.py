@@ -60,7 +60,7 @@ async def list_conflict_exceptions(db: Db, query: dict[str, Any]) -> Page[Confli
 
 @operation("POST", "/{id:str}/except", scope=_WRITE, body=NewException)
 async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Request an exception for a conflict, with a reason, a compensating control, its owner and an end date."""
+    """Request an exception for a conflict, with a reason, a compensating control with its owner, and an end date."""
     return await actions.request_exception(db, caller, id, raw, facts)
 
 
@@ -84,7 +84,7 @@ async def simulate_duty_rule(db: Db, caller: Caller, id: str, raw: Json, facts: 
 
 @operation("POST", "/{id:str}/simulate", scope=_WRITE, body=DutyChanges)
 async def simulate_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutySimulation:
-    """Return how many conflicts of each rule a change of the duty would begin and end."""
+    """Return how many conflicts of each rule would begin and end if the duty were changed."""
     return await actions.simulate_duty(db, id, raw, facts)
 
 

@@ -6,7 +6,17 @@ import msgspec
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from rolecall.conflicts.model import LONGEST_EXCEPTION, ApprovalPart, ExceptionStatus
-from rolecall.core.checking import Body, IdentityId, Maybe, Moment, OptionalComment, SomeText, broken, facts_of
+from rolecall.core.checking import (
+    Body,
+    IdentityId,
+    Maybe,
+    Moment,
+    OptionalComment,
+    SomeText,
+    broken,
+    facts_of,
+    naming_the_person,
+)
 from rolecall.duties.model import ConflictStatus
 from rolecall.duties.shapes import DutyAccess, DutyPerson, DutyReference
 from rolecall.effective_access.shapes import ModelReason, RequestReason, Why
@@ -168,7 +178,7 @@ class HeldSpan(msgspec.Struct, frozen=True):
 
 
 class RuleSimulation(msgspec.Struct, rename="camel"):
-    """How many conflicts committing the draft would begin and end, and a page of the resulting conflicts."""
+    """How many conflicts would begin and end if the draft were committed, and a page of the resulting conflicts."""
 
     beginning: int
     ending: int
@@ -181,7 +191,7 @@ class RuleSimulation(msgspec.Struct, rename="camel"):
 
 
 class SimulatedRule(msgspec.Struct):
-    """How many conflicts of a rule a change of a duty would begin, end and leave unchanged."""
+    """How many conflicts of a rule would begin, end and stay if a duty were changed."""
 
     id: UUID
     name: str
@@ -191,7 +201,10 @@ class SimulatedRule(msgspec.Struct):
 
 
 class DutySimulation(msgspec.Struct):
-    """What a change of a duty would do: its holders, the conflicts of rules that name it, and its warnings."""
+    """How many people would hold a duty if it were changed, and how many conflicts would begin, end and stay.
+
+    `rules` are the rules that name the duty, each with its conflicts. `warnings` are about the patterns of the duty.
+    """
 
     holders: int
     beginning: int
@@ -233,6 +246,8 @@ class ApproveExceptionBody(Body):
 
     `standInId` is the stand-in who approved, if a token records the approval.
     """
+
+    model_config = naming_the_person("approverId")
 
     approver_id: Maybe[IdentityId | None] = None
     stand_in_id: Maybe[IdentityId | None] = None

@@ -69,7 +69,7 @@ def _given(entry: DutyAccess) -> Given:
 def through_of(sides: Sequence[ConflictSide]) -> Through:
     """Return the requests and models that gave the last side and so completed the conflict.
 
-    With them, return the first access of each side.
+    Also return, for each side, the access that gave the duty first.
     """
     firsts = {side.duty.id: min(each.access.since.build_end for each in side.access) for side in sides}
     last = max(firsts.values(), default=None)

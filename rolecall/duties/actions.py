@@ -49,7 +49,6 @@ async def create_duty(db: Db, raw: Json, facts: Facts) -> DutyDetail:
 
 
 async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
-    """Change the given fields of a duty. Its holders and their conflicts are updated at once."""
     known = known_guid("Duty", id)
     await take_turn(db)
     await queries.get(db, known)
@@ -77,7 +76,7 @@ async def delete_duty(db: Db, id: str) -> None:
     duty = await queries.get(db, known)
     if duty.rules:
         names = ", ".join(rule.name for rule in duty.rules)
-        raise Conflict(f"Duty {duty.name} is used by the rules {names}: remove it from them first")
+        raise Conflict(f"Duty {duty.name} is used in rules ({names}): remove it there first")
     if await queries.is_on_record(db, known):
         raise Conflict(f"Duty {duty.name} is on record in past conflicts: remove its patterns instead")
     # duty_holders has no foreign key, because checking it would be slow when thousands of people get a duty.
@@ -99,7 +98,7 @@ async def _write(db: Db, sql: str, **values: Any) -> None:
     try:
         await execute(db, sql, **values)
     except UniqueViolation:
-        raise Invalid.on("name", f"A duty named {values['name']} already exists") from None
+        raise Invalid.on("name", f"A duty named {values['name']} already exists; choose another name") from None
 
 
 async def _evaluate_duty(db: Db, id: UUID, now: datetime) -> None:
@@ -107,7 +106,6 @@ async def _evaluate_duty(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def create_rule(db: Db, raw: Json, facts: Facts) -> RuleDetail:
-    """Create a rule as a draft. It takes effect when it is committed."""
     body = await _checked(db, NewRule, raw, facts)
     draft = msgspec.convert(_given(body), RuleDefinition)
     id = await insert_draft(db, "duty_rules", draft, facts.now)
@@ -123,7 +121,7 @@ async def change_rule(db: Db, id: str, raw: Json, facts: Facts) -> RuleDetail:
     cleared = {name: None for name in ("without", "ownerId") if raw.get(name, "") is None}
     draft = msgspec.convert({**msgspec.to_builtins(standing), **cleared, **_given(body)}, RuleDefinition)
     if draft.without in draft.conflicts:
-        raise Invalid.on("without", "Without must name a duty that is not among the conflicting ones")
+        raise Invalid.on("without", "Without must name a duty that is not among the conflicting duties")
     await update_draft(db, "duty_rules", rule.id, draft, facts.now)
     return await queries.get_rule(db, rule.id)
 
@@ -170,7 +168,7 @@ async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | N
     fields = valid_fields(shape, raw, facts)
     problems = []
     if (name := fields.get("name")) and await is_name_taken(db, "duty_rules", name, other_than=id):
-        problems.append(Problem("name", f"A rule named {name} already exists"))
+        problems.append(Problem("name", f"A rule named {name} already exists; choose another name"))
     problems += await _unknown(db, "conflicts", fields.get("conflicts") or [])
     problems += await _unknown(db, "without", [fields["without"]] if fields.get("without") else [])
     return check(shape, raw, facts, problems)

@@ -71,8 +71,9 @@ class RuleDefinition(msgspec.Struct, frozen=True, rename="camel"):
         return {*self.conflicts, *([self.without] if self.without else [])}
 
     def joined(self, held: AbstractSet[UUID], controls: AbstractSet[UUID]) -> list[UUID]:
-        """Return the conflicting duties that a person holds together, or nothing if the control duty is in `controls`.
+        """Return the conflicting duties that a person holds, or nothing if they are not in conflict.
 
+        They are in conflict if they hold several of the duties and the control duty is not in `controls`.
         This is the definition of a conflict in Python; `is_conflict` in schema/duties.sql is the same in SQL.
         """
         together = [duty for duty in self.conflicts if duty in held]
@@ -81,8 +82,8 @@ class RuleDefinition(msgspec.Struct, frozen=True, rename="camel"):
     def contradicts(self, other: "RuleDefinition") -> bool:
         """Return whether the two rules contradict each other.
 
-        They do if one keeps the control duty of the other apart from a duty that it controls, or if both keep the same
-        duties apart but differ in response or control duty.
+        They do if one keeps the control duty of the other apart from a conflicting duty of the other, or if both keep
+        the same duties apart but differ in response or control duty.
         """
         same = set(self.conflicts) == set(other.conflicts)
         differ = (self.response, self.without) != (other.response, other.without)
@@ -90,5 +91,5 @@ class RuleDefinition(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _forbids_control(rule: RuleDefinition, other: RuleDefinition) -> bool:
-    """Return whether `other` keeps the control duty of `rule` apart from a duty that it controls."""
+    """Return whether `other` keeps the control duty of `rule` apart from a conflicting duty of `rule`."""
     return rule.without in other.conflicts and bool(set(rule.conflicts) & set(other.conflicts))

@@ -23,7 +23,7 @@ from rolecall.settings.policy import Level
 class ProposedAccess(msgspec.Struct, frozen=True):
     """A privilege and the access to it. For a membership, `header` is what the application calls groups, or None.
 
-    `holder` is the account, or the group if `is_group`. It matters for losses: another holder may keep the same access.
+    `holder` is the account, or the group if `is_group`. It matters for losses: another holder may keep the access.
     """
 
     application_id: UUID
@@ -90,7 +90,6 @@ class FoundConflict(msgspec.Struct, frozen=True):
 
 
 async def conflicts_of(db: Db, proposals: Sequence[AccessProposal]) -> list[list[FoundConflict]]:
-    """Return the conflicts that each proposal would create."""
     gained = {duty for proposal in proposals for duty in _all(proposal.gains) | _all(proposal.repeated)}
     lost = {duty for proposal in proposals for duty in _all(proposal.losses)}
     people = {proposal.identity_id for proposal in proposals if proposal.identity_id}
@@ -123,7 +122,7 @@ def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDu
     controls = held.certain | _all(proposal.controls) | _all(proposal.returning)
     given = {**proposal.gains, **proposal.repeated}
     together = rule.joined(held.kept | _all(given) | _all(proposal.waiting), controls)
-    # A requested duty that another open request removes is treated as gained.
+    # A duty that the person holds and another open request removes counts as gained if it is requested again.
     new = frozenset(each for each, duties in given.items() if duties & apart - held.certain)
     lost = _lost_controls(rule.without, proposal, held) if rule.without not in controls else frozenset()
     if not together or not (new or lost):
@@ -135,7 +134,11 @@ def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDu
 
 
 def _lost_controls(control: UUID | None, proposal: AccessProposal, held: _HeldDuties) -> frozenset[ProposedAccess]:
-    """Return the losses that remove a control duty that the person holds or that another open request would give."""
+    """Return the losses that remove the control duty, if the person holds the duty or another open request gives it.
+
+    For access of an account, that request counts only if it gives the same access. For access of a group, any open
+    request that gives the duty counts.
+    """
     promised = {key_of(each) for each, duties in proposal.waiting.items() if control in duties}
     return frozenset(
         each
@@ -185,7 +188,10 @@ class _Rules(msgspec.Struct, frozen=True):
 
 
 async def _rules_with(db: Db, gained: set[UUID], lost: set[UUID], people: set[UUID]) -> _Rules:
-    """Return the rules that name a gained duty or that a lost duty controls, and which people hold their duties."""
+    """Return the rules that the changes concern, and which duties of these rules each person holds.
+
+    A rule is concerned if it keeps a gained duty apart from other duties, or if its control duty is lost.
+    """
     rows = await fetch_rows(
         db,
         """SELECT rule_id, definition, duty_id, name, holders
@@ -217,7 +223,8 @@ async def _held(db: Db, proposals: Sequence[AccessProposal], rules: _Rules) -> l
         if proposal.identity_id not in losing:
             return before
         keys = {
-            duty: {key_of(each) for lost in taken for each, duties in lost.items() if duty in duties} for duty in before
+            duty: {key for lost in taken for each, duties in lost.items() if duty in duties for key in _lost(each)}
+            for duty in before
         }
         entries = {duty: access.get((proposal.identity_id, duty), []) for duty in before}
         return {duty for duty in before if any(not keys[duty] & _keys(entry) for entry in entries[duty])}
@@ -234,9 +241,19 @@ _Key = tuple[UUID, bool, str, str | None, str, str]
 
 
 def key_of(access: ProposedAccess) -> _Key:
-    """Return a key for an access and its holder. For a group within a group, the header is ignored."""
+    """Return a key for an access and its holder.
+
+    If the holder is a group and the access has no section, the header is ignored: the access may be a nesting, and the
+    header of a nested group is not known.
+    """
     header = None if access.is_group and not access.section else access.header
     return access.application_id, access.is_group, access.holder, header, access.section, access.permission
+
+
+def _lost(access: ProposedAccess) -> set[_Key]:
+    """Return the keys of a loss that `_keys` may contain: with the header, and without if it may be a nesting."""
+    exact = access.application_id, access.is_group, access.holder, access.header, access.section, access.permission
+    return {exact, key_of(access)}
 
 
 def _keys(entry: DutyAccess) -> set[_Key]:
@@ -252,12 +269,15 @@ def _keys(entry: DutyAccess) -> set[_Key]:
         return whole | {(there, False, username, *names)}
     nested: set[_Key] = {(there, True, below, None, "", above) for below, above in pairwise(groups)}
     through = there, False, username, entry.path_header, "", entry.path[0]
-    given = there, True, entry.path[-1], entry.header if entry.section else None, entry.section, entry.name
+    given = there, True, entry.path[-1], *names
     return whole | nested | {through, given}
 
 
 class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
-    """How many people a model would put in conflict under a rule; 0 if it gives the duties but affects nobody yet."""
+    """How many people a model would put in conflict under a rule.
+
+    The number is 0 if the model combines duties that the rule keeps apart but affects nobody yet.
+    """
 
     rule_id: UUID
     rule: str

@@ -107,12 +107,12 @@ async def is_on_record(db: Db, id: UUID) -> bool:
 
 
 async def names(db: Db) -> list[DutyReference]:
-    """Return all duties in the order of their names."""
+    """Return all duties, ordered by name."""
     return await fetch_all(db, DutyReference, "SELECT id, name FROM duties ORDER BY name_key, id")
 
 
 async def rule_names(db: Db) -> list[DutyReference]:
-    """Return all rules in the order of their names."""
+    """Return all rules, ordered by name."""
     return await fetch_all(db, DutyReference, "SELECT id, name FROM duty_rules ORDER BY name_key, id")
 
 
@@ -320,7 +320,7 @@ def _definition(stored: Any) -> RuleDefinition | None:
 
 
 async def definitions(db: Db, name: str | None = None) -> list[tuple[bool, RuleDefinition]]:
-    """Return all rules, or the one with this name: whether it was committed, and its definition or first draft."""
+    """Return whether each rule was committed, and its definition or first draft. `name` selects one rule."""
     rows = await fetch_rows(
         db,
         """SELECT definition IS NOT NULL, coalesce(definition, draft) FROM duty_rules

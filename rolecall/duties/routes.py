@@ -83,7 +83,7 @@ async def get_duty_rule(db: Db, id: str) -> RuleDetail:
 
 @operation("PATCH", "/{id:str}", scope=_WRITE, body=RuleChanges)
 async def change_duty_rule(db: Db, id: str, raw: Json, facts: Facts) -> RuleDetail:
-    """Change the given fields in the draft. They take effect when it is committed."""
+    """Change the given fields in the draft. They take effect when the draft is committed."""
     return await actions.change_rule(db, id, raw, facts)
 
 

@@ -1,4 +1,4 @@
-"""Request bodies and responses for duties, their holders and rules."""
+"""Request and response bodies for duties, their holders and rules."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Self
@@ -44,7 +44,7 @@ class DutyItem(msgspec.Struct, rename="camel"):
 
 
 class MatchedPattern(msgspec.Struct, frozen=True):
-    """A pattern with the number of entitlements that it matches."""
+    """A pattern with the number of entitlements that it matches and that imports still show."""
 
     application: str
     group: str | None
@@ -60,7 +60,10 @@ class MatchedPattern(msgspec.Struct, frozen=True):
 
 
 class DutyDetail(msgspec.Struct, rename="camel"):
-    """A duty with the `rules` that name it. `warnings` name patterns that match nothing."""
+    """A duty with the `rules` that name it.
+
+    `warnings` name the patterns that match nothing, or say that the duty has no patterns.
+    """
 
     id: UUID
     kind: Literal["Duty"]
@@ -83,7 +86,7 @@ class DutyPerson(msgspec.Struct, frozen=True):
 
 
 class SideImport(msgspec.Struct, frozen=True, rename="camel"):
-    """An import that began or ended access, and when it finished."""
+    """The import with which the access began, and when that import finished."""
 
     number: int
     build_end: datetime
@@ -97,8 +100,8 @@ class DutyAccount(msgspec.Struct, frozen=True):
 class DutyAccess(msgspec.Struct, frozen=True, rename="camel"):
     """An entitlement that gives a person a duty, with the account that holds it.
 
-    `path` names the groups it comes through, beginning with the group that the account is in; it is empty if the access
-    is direct. `pathHeader` is what the application calls the first group.
+    `path` names the groups that the access comes through, beginning with the account's group; it is empty for direct
+    access. `pathHeader` is what the application calls the first group.
     """
 
     entitlement_id: UUID
@@ -140,7 +143,7 @@ class RuleItem(msgspec.Struct, rename="camel"):
 
 
 class RuleDetail(msgspec.Struct, rename="camel"):
-    """A rule. `committed` is in effect; `draft` is not yet. Either may be null."""
+    """A rule. `committed` is the current version, `draft` the one that is not committed yet. Either may be null."""
 
     id: UUID
     kind: Literal["Duty Rule"]
@@ -189,7 +192,7 @@ Patterns = Annotated[list[PatternBody], Field(max_length=MOST_PATTERNS)]
 
 
 class DutyChanges(Body):
-    """The changes of a duty; omitted fields stay unchanged. They take effect at once."""
+    """The changes to a duty, which take effect at once. Omitted fields stay unchanged."""
 
     name: OptionalName100 | None = None
     description: Text2048 | None = None
@@ -232,7 +235,7 @@ class RuleChanges(DutyRuleFields):
     @classmethod
     def controls_others(cls, without: UUID | None, info: ValidationInfo) -> UUID | None:
         if without and without in (info.data.get("conflicts") or ()):
-            raise broken("{name} must name a duty that is not among the conflicting ones")
+            raise broken("{name} must name a duty that is not among the conflicting duties")
         return without
 
 

@@ -1,7 +1,7 @@
 """List who holds an entitlement, now or at a past moment, and who ever held it.
 
 The keys and the order of all holdings are computed once and stored (`core/computed_lists.py`). A page then reads only
-its own accounts.
+the accounts on it.
 """
 
 from collections import defaultdict
@@ -76,8 +76,6 @@ _ENDED = """LEFT JOIN application_imports r ON r.number = upper(h.during) AND r.
 
 
 class _Row(msgspec.Struct):
-    """A holding as read from the database."""
-
     key: str
     application_id: UUID
     is_group: bool
@@ -111,7 +109,7 @@ class _Row(msgspec.Struct):
 async def holders_of(
     db: Db, entitlement: EntitlementItem, page: int, as_of: datetime | None, now: datetime
 ) -> Page[Holding]:
-    """List the holders of an entitlement, by username."""
+    """List the holders of an entitlement, ordered by username."""
     return await _listed(db, _HOLDERS, entitlement, page, as_of, now)
 
 
@@ -162,7 +160,7 @@ async def _last_import(db: Db, entitlement: EntitlementItem, as_of: datetime | N
 
 
 async def _state(db: Db, view: _View, entitlement: EntitlementItem, as_of: datetime | None) -> str:
-    """Return a text that changes with the former names and matches that a stored list depends on."""
+    """Return a text that changes with what a stored list depends on: former names and, for the history, matches."""
     rows = await fetch_rows(db, "SELECT id FROM former_selves(%(id)s)", id=entitlement.id)
     joined = f"joined {' '.join(sorted(str(id) for (id,) in rows))}"
     if view is _HOLDERS:
@@ -194,7 +192,7 @@ def _select(view: _View, holdings: str) -> str:
 
 
 def _seen_at(row: _Row, number: int, as_of: datetime | None) -> _Row:
-    """Return the row without ends that came after the import or moment: the person still held the access then."""
+    """Return the row as of the import `number` and the moment `as_of`: without ends that came later."""
     is_past = (row.matched_until or FOREVER) <= (as_of or FOREVER)
     until = None if (row.until or 0) > number else row.until
     return msgspec.structs.replace(row, until=until, matched_until=row.matched_until if is_past else None)

@@ -13,7 +13,7 @@ import msgspec
 from rolecall.core.computed_lists import list_name, store_texts, stored_texts
 from rolecall.core.db import Db, fetch_rows, fetch_value
 
-# How many of the accounts that gained or lost the entitlement a step names.
+# A step names at most this many accounts that gained the entitlement, and as many that lost it.
 _NAMED = 2
 
 
@@ -58,7 +58,7 @@ _STEPS = f"""SELECT asked.list, counted.key
         FROM counted, LATERAL json_build_array(
             number, accounts, change, coalesce(gained, '{{}}'), coalesce(lost, '{{}}')) AS step
     ) AS counted"""
-# The last import that steps depend on, and all names of the entitlement: they share one history.
+# What the steps depend on: the last import, and all names of the entitlement, because they share one history.
 _STATE = """SELECT e.id, coalesce((SELECT max(r.number)::int FROM application_imports r
                                    WHERE r.application_id = e.application_id AND r.status = 'Finished'), 0),
                    ARRAY(SELECT f.id::text FROM former_selves(e.id) AS f ORDER BY 1)
@@ -82,7 +82,6 @@ async def _steps(
 
 
 async def _moments(db: Db, steps: Iterable[_StoredStep]) -> dict[int, datetime]:
-    """Return when the imports of these steps finished."""
     rows = await fetch_rows(
         db,
         "SELECT number, build_end FROM application_imports WHERE number = ANY(%(numbers)s)",
@@ -110,7 +109,7 @@ async def holders_over_time(db: Db, id: UUID, now: datetime) -> list[HolderStep]
 
 
 class HolderCount(msgspec.Struct, frozen=True):
-    """The number of accounts from a moment on."""
+    """The number of accounts that hold an entitlement, from a moment on."""
 
     moment: datetime
     accounts: int
@@ -119,7 +118,10 @@ class HolderCount(msgspec.Struct, frozen=True):
 async def counts_over_time(
     db: Db, ids: Sequence[UUID], now: datetime, *, is_stored_only: bool = False
 ) -> dict[UUID, list[HolderCount]]:
-    """Return the numbers of accounts of many entitlements; with `is_stored_only`, of those that are stored already."""
+    """Return how many accounts held each entitlement over time.
+
+    With `is_stored_only`, leave out entitlements whose counts are not stored yet.
+    """
     found = await _steps(db, ids, now, is_stored_only=is_stored_only)
     moments = await _moments(db, (step for steps in found.values() for step in steps))
     return {id: [HolderCount(moments[step.number], step.accounts) for step in steps] for id, steps in found.items()}

@@ -33,7 +33,7 @@ from rolecall.effective_access.shapes import (
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import PersonReference
 
-# Stands for now in comparisons, because it is later than every stored time.
+# Later than every stored time. Used as the end of an open period, and as the time of queries about now.
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 # The key of granted access in requests and models: application, whether it is a group, header, section, permission. A
 # group has no header, because its nomenclature may change.
@@ -74,7 +74,7 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
         )
     first = await _first_imports(db, list(by_application), as_of)
     summaries = await applications.summaries(db, {*by_application, *first})
-    # Applications with accounts are already sorted; those without data follow by name.
+    # Applications with accounts are already sorted; those without data follow, ordered by name.
     found = [ApplicationAccess(summaries[id], of, first.pop(id, None)) for id, of in by_application.items()]
     unknown = [ApplicationAccess(summaries[id], [], moment) for id, moment in first.items()]
     return EffectiveAccess(identity_id, as_of, [*found, *unknown])
@@ -141,7 +141,7 @@ async def _entries(
 
 
 async def _accounts(db: Db, identity_id: UUID, as_of: datetime | None) -> list[tuple[Account, int | None]]:
-    """Return accounts by application, each with its application's last import at `as_of`, or None without `as_of`."""
+    """Return accounts sorted by application, each with its application's last import at `as_of`, if that is given."""
     if as_of is None:
         return [(account, None) for account in await accounts_queries.of_identity(db, identity_id)]
     return [(account, number) for account, number in await accounts_queries.of_identity_at(db, identity_id, as_of)]
@@ -185,7 +185,10 @@ async def imports_by_number(db: Db, numbers: Iterable[int]) -> dict[int, ImportR
 
 
 async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetime | None) -> dict[UUID, datetime]:
-    """Return when the first import finished, for the given applications and for those without data at that time."""
+    """Return when the first import of each given application finished, and of others without data yet at `as_of`.
+
+    Of the others, identity sources count only if they have accounts.
+    """
     rows = await fetch_rows(
         db,
         """SELECT a.id, first.build_end FROM applications a
@@ -206,9 +209,9 @@ APPROVERS = """(SELECT json_agg(json_strip_nulls(json_build_object(
         'id', s.reviewer_id, 'name', s.reviewer_name, 'standIn', CASE WHEN s.stand_in_id IS NOT NULL
             THEN json_build_object('id', s.stand_in_id, 'name', s.stand_in_name) END)) ORDER BY s.rule, s.position)
     FROM responses s WHERE s.request_id = {request} AND s.type = 'Approve' AND s.response = 'Approved')"""
-# The requests that explained access at some time from `begin` to `as_of`. A request does so from its resolution until
-# it is reopened or canceled, or until a later request removes the access (from the same account, if both name one). It
-# explains the access under all later names of the entitlement, and a group under any nomenclature. `people` is a
+# The requests that explained access at some time from `begin` to `as_of`. A request explains access from its resolution
+# until it is reopened or canceled, or until a later request removes the access (from the same account, if both name
+# one). It explains access under all later names of the entitlement, and a group under any nomenclature. `people` is a
 # condition on `r`.
 GRANTING_REQUESTS = f"""
     WITH fulfilled AS MATERIALIZED (
@@ -258,7 +261,7 @@ GRANTING_REQUESTS = f"""
 
 
 # The models that matched people at some time from `begin` to `as_of`, with the names and grants of the versions of that
-# time. Grants apply under all later names of the entitlement. They are read once per model, not once per person.
+# time. Grants apply under all later names of the entitlement, and are read once per model, not once per person.
 GRANTING_MODELS = """
     WITH matched AS MATERIALIZED (
         SELECT identity_id, model_id FROM access_model_members WHERE {people} AND since <= %(as_of)s
@@ -310,7 +313,6 @@ class Reasons(msgspec.Struct, frozen=True):
         return Why(application_import, requests, models)
 
     def explain(self, identity_id: UUID, given: Given, username: str) -> bool:
-        """Return whether a request or a model explains one entitlement of an account."""
         return any(self._of(identity_id, given, username))
 
     def _of(self, identity_id: UUID, given: Given, username: str) -> tuple[list[RequestReason], list[ModelReason]]:
@@ -330,7 +332,7 @@ async def reasons_of(db: Db, identity_ids: Sequence[UUID], as_of: datetime | Non
     )
 
 
-# Run a query for reasons over several periods, each with its own identities.
+# SQL that finds reasons in several periods at once, each with its identities; `query` is the SQL for one period.
 _IN_SPANS = """SELECT span.n, g.* FROM (
         SELECT n, max(begin) AS begin, max(until) AS until, array_agg(identity_id) AS people
         FROM unnest(%(places)s::int[], %(begins)s::timestamptz[], %(ends)s::timestamptz[], %(identities)s::uuid[])
@@ -362,7 +364,6 @@ async def reasons_in(db: Db, people: Mapping[Span, Iterable[UUID]]) -> dict[Span
 
 
 def _by_request(rows: Iterable[Sequence[Any]]) -> dict[tuple[UUID, Given], list[_FulfilledRequest]]:
-    """Group requests, each with its approvers, by identity and key of the access."""
     found = defaultdict[tuple[UUID, Given], list[_FulfilledRequest]](list)
     for identity_id, application_id, is_group, header, section, permission, account, *reason, approvals in rows:
         people = msgspec.convert(approvals or [], list[RequestApprover])
@@ -372,7 +373,6 @@ def _by_request(rows: Iterable[Sequence[Any]]) -> dict[tuple[UUID, Given], list[
 
 
 def _by_model(rows: Iterable[Sequence[Any]]) -> dict[tuple[UUID, Given], list[ModelReason]]:
-    """Group models by identity and key of the access."""
     found = defaultdict[tuple[UUID, Given], list[ModelReason]](list)
     for identity_id, application_id, is_group, header, section, permission, id, name, version, *by, on in rows:
         reason = ModelReason(id, name, version, PersonReference(*by), on)

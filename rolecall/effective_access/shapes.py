@@ -13,7 +13,10 @@ from rolecall.work_items.shapes import PersonReference
 
 
 class ImportReason(msgspec.Struct, rename="camel"):
-    """The import since which the access has existed without interruption."""
+    """The import that begins or ends a period of access.
+
+    `import` and `since` name the first import of the period; `until` names the first import without the access.
+    """
 
     number: int
     build_end: datetime | None
@@ -33,7 +36,7 @@ class RequestApprover(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RequestReason(msgspec.Struct, rename="camel"):
-    """A request that granted the access at `resolvedOn`; `completedOn` is null if it was not complete at that time."""
+    """A request that granted the access at `resolvedOn`; `completedOn` is null if it was not complete at `asOf`."""
 
     id: UUID
     number: int
@@ -44,7 +47,7 @@ class RequestReason(msgspec.Struct, rename="camel"):
 
 
 class ModelReason(msgspec.Struct, rename="camel"):
-    """A model that grants the access, with the version of that time; items of reviews do not know the version."""
+    """A model that grants the access, with its version at `asOf`. In items of reviews, only `id` and `name` are set."""
 
     id: UUID
     name: str
@@ -62,7 +65,7 @@ class Why(msgspec.Struct, rename="camel"):
 
 
 class AccessEntry(msgspec.Struct, rename="camel"):
-    """A privilege; `group` is the group that the account is in and that gives it, or empty for a direct privilege.
+    """A privilege. `group` is the account's group that gives the privilege; it is empty for a direct privilege.
 
     `path` names all groups that it comes through: `group` first, then the groups above it.
     """
@@ -98,7 +101,10 @@ class ApplicationAccess(msgspec.Struct, rename="camel"):
 
 
 class EffectiveAccess(msgspec.Struct, rename="camel"):
-    """The access of an identity, now if `asOf` is null. For the past, applications without data are listed too."""
+    """The access of an identity at `asOf`, or now if `asOf` is null.
+
+    At a past time, `applications` also contains the applications that had no data yet.
+    """
 
     identity_id: UUID
     as_of: datetime | None
@@ -106,7 +112,7 @@ class EffectiveAccess(msgspec.Struct, rename="camel"):
 
 
 class AccessOfAccount(msgspec.Struct, rename="camel"):
-    """The access of one account. `identityId` is the identity it matched at that time; null if it had no match.
+    """The access of one account. `identityId` is the identity that the account matched at `asOf`, or null.
 
     `noDataBefore` is when the first import of its application finished; there is no data for earlier times.
     """
@@ -138,10 +144,10 @@ class HolderAccount(msgspec.Struct, frozen=True, rename="camel"):
 class Holding(msgspec.Struct, rename="camel"):
     """An account that holds an entitlement. `identity` is null if the account had no match.
 
-    `path` names the groups that give it, starting with the group that the account is in; it is empty for a direct
-    holding. An account that holds it on several paths is listed once per path. `until` is the first import that no
-    longer showed it, or null. The history has a row for each identity that the account belonged to; if there are
-    several, `matchedFrom` and `matchedUntil` are the period of each.
+    `path` names the groups that give the entitlement, starting with the group that the account is in; it is empty for a
+    direct holding. An account is listed once for each path. `until` is the first import that no longer showed the
+    holding, or null. The history has a row for each identity that the account belonged to; if there are several,
+    `matchedFrom` and `matchedUntil` are the period of each.
     """
 
     identity: HolderIdentity | None

@@ -44,7 +44,7 @@ async def _problems(db: Db, entitlement: EntitlementDetail, given: dict[str, Any
     problems, kept = [], entitlement.former_owner
     owner = given.get("owner_id")
     if owner and not (kept and kept.id == owner) and not await is_active(db, owner):
-        problems.append(Problem("ownerId", "Owner ID must be the id of an active person"))
+        problems.append(Problem("ownerId", "Owner ID must be the ID of an active person"))
     if (former := given.get("same_as")) and (reason := await _cannot_join(db, entitlement, former)):
         problems.append(Problem("sameAs", reason))
     return problems
@@ -106,7 +106,7 @@ async def _write(db: Db, id: UUID, changes: dict[str, Any], facts: Facts) -> Non
     # (schema/duties.sql) and recheck_requests (schema/access_requests.sql).
     await execute(
         db,
-        # Stored pages depend on the latest `changed_on`, so each change must have a later one than all earlier writes.
+        # Stored pages depend on the latest `changed_on`, so each change must set a later time than all earlier writes.
         f"""UPDATE curations
             SET {assigned}changed_on = greatest(%(now)s, (SELECT max(changed_on) + interval '1 us' FROM curations))
             WHERE entitlement_id = %(id)s""",

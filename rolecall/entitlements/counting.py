@@ -21,7 +21,7 @@ from rolecall.settings.policy import Level
 # The last import of each application at a given moment.
 LAST_IMPORTS = """(SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
             WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1)"""
-# A digest that identifies these imports. A time cannot, because imports may be committed out of order.
+# A digest that identifies the last imports. A time cannot, because imports may be committed out of order.
 STATE_OF_IMPORTS = f"SELECT md5(string_agg(last.number::text, ' ' ORDER BY last.number)) FROM {LAST_IMPORTS} AS last"
 # The state that holder counts depend on: the last import of the application, and its number of matchings.
 _STATE = """SELECT e.id, coalesce(t.import_number, 0) AS import_number, coalesce(m.number, 0) AS matching
@@ -29,7 +29,7 @@ _STATE = """SELECT e.id, coalesce(t.import_number, 0) AS import_number, coalesce
             LEFT JOIN matchings m ON m.application_id = e.application_id WHERE e.id = ANY(%(ids)s)"""
 
 
-# The number of holders in that state.
+# The number of holders of each entitlement, with the state in which they are counted.
 _COUNTED = f"""SELECT s.id, s.import_number, s.matching, counted.accounts, counted.identities FROM ({_STATE}) AS s
     CROSS JOIN LATERAL (
         SELECT count(DISTINCT h.account) AS accounts, count(DISTINCT o.identity_id) AS identities
@@ -44,7 +44,8 @@ _KEEP = f"""INSERT INTO holder_counts (entitlement_id, import_number, matching, 
 async def counts_now(db: Db, ids: Sequence[UUID], *, keep: bool = True) -> dict[UUID, HolderCounts]:
     """Return the number of holders of each entitlement.
 
-    Recount entitlements whose stored count an import or a matching made stale, and store the new count if `keep`.
+    Recount entitlements without a stored count, or with a count from before the last import or matching. With `keep`,
+    store the new counts.
     """
     stored = f"""SELECT s.id, h.accounts, h.identities FROM ({_STATE}) AS s
                  LEFT JOIN holder_counts h ON h.entitlement_id = s.id

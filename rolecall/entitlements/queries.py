@@ -94,14 +94,14 @@ class EntitlementFilters(msgspec.Struct, frozen=True, kw_only=True):
         return self.search is None and self.tag is None and self.owner_id is None and self.is_privileged is not False
 
     def are_stored(self) -> bool:
-        """Return whether past pages under these filters are stored. Those for free text or owners are not."""
+        """Return whether past pages under these filters are stored. Pages for free text, tags or owners are not."""
         return self.search is None and self.tag is None and self.owner_id is None
 
 
 async def by_name(
     db: Db, page: int, filters: EntitlementFilters, as_of: datetime | None = None
 ) -> PastPage[EntitlementItem]:
-    """List entitlements by name with their holder counts, now or at a past moment."""
+    """List entitlements, ordered by name, with their holder counts, now or at a past moment."""
     if as_of is not None:
         found = await _at(db, page, filters, as_of)
     elif filters.are_listed() and (filters.application_id or not await _some_archived(db)):
@@ -142,7 +142,7 @@ async def _some_archived(db: Db) -> bool:
     return found
 
 
-# The owner that the list shows: the curated owner or, if that person has left, the application's owner.
+# SQL condition on the owner that the list shows: the curated owner or, if that person left, the application's owner.
 _OWNED = """EXISTS (SELECT FROM identities o WHERE o.id = %(by_owner_id)s AND o.status = 'Active')
     AND (e.owner_id = %(by_owner_id)s
          OR EXISTS (SELECT FROM identities o WHERE o.id = e.owner_id AND o.status <> 'Active')
@@ -169,10 +169,10 @@ def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
 
 
 async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[EntitlementItem]:
-    """Find entitlements for which there is no stored list, for example by part of the name.
+    """Find entitlements with filters that no stored list supports, for example a part of the name.
 
-    Archived applications are left out, unless the filter names one. Matches are counted, so the cost grows with the
-    catalogue.
+    Archived applications, which the stored lists include, are left out, unless the filter names one. The total is
+    counted for each call, so the cost grows with the catalogue.
     """
     if page == EVERYTHING:
         rows, values = rows_that_match(filters, _JOINS)
@@ -202,14 +202,14 @@ _MOST_SUGGESTED = 20
 
 
 async def suggested(db: Db, application_id: UUID | None, words: str) -> list[EntitlementItem]:
-    """Return the first entitlements with these words in the name, of one or all applications, without holder counts."""
+    """Return the first entitlements whose name contains a text, of one or all applications, without holder counts."""
     rows, values = rows_that_match(EntitlementFilters(application_id=application_id, search=words), _JOINS)
     found = await fetch_rows(db, f"SELECT {_COLUMNS} {rows} ORDER BY e.list_key LIMIT {_MOST_SUGGESTED}", **values)
     return [from_row(row) for row in found]
 
 
 async def former_names(db: Db, entitlement: EntitlementDetail) -> list[EntitlementReference]:
-    """List entitlements that this one may be renamed from, because the last import no longer shows them."""
+    """List up to 200 entitlements that this one may have been renamed from: the last import no longer shows them."""
     return await fetch_all(
         db,
         EntitlementReference,
@@ -269,7 +269,7 @@ async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) 
         make=from_row,
         version="coalesce((SELECT max(changed_on)::text FROM curations), '')",
     )
-    # All moments between the same two imports share stored pages; a changed curation changes the version.
+    # All moments between two consecutive imports share stored pages; a changed curation changes the version.
     last = await fetch_value(db, STATE_OF_IMPORTS, moment=moment)
     name = f"entitlements at {last} {sorted(values.items())} curated "
     return await fetch_frozen(db, listing, name, page, moment=moment, **values)
@@ -347,7 +347,6 @@ async def groups_that_give(db: Db, id: UUID) -> list[GivingGroup]:
 
 
 async def groups_named(db: Db, application_id: UUID, names: Iterable[str]) -> dict[str, UUID]:
-    """Return the ids of the groups with these names in an application."""
     rows = await fetch_rows(
         db,
         "SELECT g.name, g.id FROM groups g WHERE g.application_id = %(application)s AND g.name = ANY(%(names)s)",
@@ -361,7 +360,6 @@ Named = tuple[UUID, str, str, str]
 
 
 async def ids_by_name(db: Db, named: Iterable[Named]) -> dict[Named, UUID]:
-    """Return the ids of entitlements, looked up by application, header, section and name."""
     keys = list(set(named))
     rows = await fetch_rows(
         db,

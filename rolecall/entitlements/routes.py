@@ -31,7 +31,7 @@ _QUERY = {"asOf": an_as_of, **{name: reader for name, (_, reader) in _FILTERS.it
 
 @operation("GET", "/", scope=Scope.APPLICATIONS_READ, query=_QUERY)
 async def list_entitlements(db: Db, query: dict[str, Any], config: Config, now: datetime) -> PastPage[EntitlementItem]:
-    """List groups and permissions of all applications by name, now or as of a time or an import.
+    """List groups and permissions of all applications, ordered by name, now or as of a time or an import.
 
     For a past moment, the imported fields are those of that time, and the curated fields are those of today.
     """
@@ -48,7 +48,7 @@ async def get_entitlement(db: Db, id: str) -> EntitlementDetail:
 
 @operation("PATCH", "/{id:str}", scope=Scope.CONFIG_MANAGE, body=Curation)
 async def curate_entitlement(db: Db, id: str, raw: Json, facts: Facts) -> EntitlementDetail:
-    """Set what an entitlement is for, who owns it and how risky it is. Imports do not change these fields."""
+    """Change the curated fields of an entitlement, such as explanation, owner and risk. Imports do not change them."""
     return await actions.curate_entitlement(db, id, raw, facts)
 
 

@@ -58,7 +58,10 @@ class EntitlementReference(msgspec.Struct, frozen=True):
 
 
 class GivingGroup(msgspec.Struct, frozen=True):
-    """A group whose members hold an entitlement; `depth` is the number of groups between it and the entitlement."""
+    """A group whose members hold an entitlement.
+
+    `depth` says how deep it is nested in the group that gives the entitlement; it is 0 for that group itself.
+    """
 
     id: UUID
     name: str
@@ -115,8 +118,8 @@ RatingChange = Annotated[
 class Curation(Body):
     """The curated fields of an entitlement. Omitted fields keep their values; "" and [] clear them.
 
-    Imports do not change them. `riskRating` overrides the import's rating. After a rename, `sameAs` is the id of the
-    former entitlement: its curated fields and its history continue here.
+    Imports do not change these fields. `riskRating` overrides the import's rating. After a rename, `sameAs` is the id
+    of the former entitlement: its curated fields and its history continue here.
     """
 
     display_name: Text256 | None = None

@@ -77,7 +77,7 @@ async def change_identity(
 async def withhold_email(db: Db, id: UUID, sign_in_email: str, now: datetime) -> None:
     """Prevent sign-in with a person's current e-mail until it is confirmed; until then they use `sign_in_email`.
 
-    If an e-mail is withheld already, the earlier `sign_in_email` stays, unless the new one is empty.
+    A `sign_in_email` that is already stored stays, unless the given one is empty.
     """
     await execute(
         db,
@@ -94,7 +94,7 @@ class _IsLast(Exception):
 
 
 async def disable_unless_last(db: Db, id: UUID, since: datetime, now: datetime) -> bool:
-    """Disable an identity unless it is the last active administrator; return whether it was disabled.
+    """Disable an identity; if it is the last active administrator, change nothing and return False.
 
     Disable first and lock administrators second: disabling locks the person's sessions, and locks must be taken in this
     order.

@@ -31,7 +31,7 @@ async def is_one(db: Db, identity_id: UUID) -> bool:
 async def lock_administrators(db: Db) -> None:
     """Serialize transactions that remove administrators, so that two of them cannot remove the last two administrators.
 
-    To avoid deadlocks, lock sessions and roles before calling this, never after: any write in the console locks the
-    writer's own session first (docs/decisions/0105).
+    To avoid deadlocks, the calling code must lock sessions and roles before this, never after: any write in the console
+    locks the writer's own session first (docs/decisions/0105).
     """
     await execute(db, "SELECT pg_advisory_xact_lock(hashtext('administrators'), 0)")

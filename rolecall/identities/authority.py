@@ -52,7 +52,7 @@ class RecordType(StrEnum):
 
 
 class GovernedRecord(msgspec.Struct, frozen=True):
-    """A record and the relations of one caller to it."""
+    """The type of a record, and the relations of one caller to the record."""
 
     type: RecordType
     relations: frozenset[PersonRelation]
@@ -102,7 +102,6 @@ ALLOWED: Mapping[RecordType, Mapping[PersonRelation | Role, frozenset[str]]] = {
 
 
 def allowed(type: RecordType, by: Iterable[PersonRelation | Role]) -> frozenset[str]:
-    """Return the verbs that these relations and roles allow on a record of this type."""
     table = ALLOWED[type]
     return frozenset[str]().union(*(table.get(each, frozenset()) for each in by))
 
@@ -145,7 +144,7 @@ async def relations_to_person(db: Db, caller_id: UUID, identity_id: UUID) -> fro
 
 
 async def people_of(db: Db, person_id: UUID, most: int | None = MOST_PEOPLE) -> list[UUID]:
-    """Return the people who report to a person, directly or through others, nearest first."""
+    """Return at most `most` people who report to a person, directly or through others, nearest first."""
     limit = "ALL" if most is None else f"{most:d}"
     rows = await fetch_rows(
         db, f"WITH RECURSIVE {LINE} SELECT id FROM line WHERE id <> %(me)s LIMIT {limit}", me=person_id
@@ -156,6 +155,6 @@ async def people_of(db: Db, person_id: UUID, most: int | None = MOST_PEOPLE) -> 
 async def visible_people(db: Db, caller: Caller, most: int | None = MOST_PEOPLE) -> tuple[UUID, ...] | None:
     """Return the people whom a caller may see; None means everyone.
 
-    A caller who sees only their own records sees themselves and the people who report to them.
+    A caller who sees only their own records sees themselves and at most `most` people who report to them.
     """
     return (caller.id, *await people_of(db, caller.id, most)) if caller.is_limited else None

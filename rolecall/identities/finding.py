@@ -19,7 +19,7 @@ from rolecall.identities import queries
 from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.identities.shapes import IdentityDetail
 
-# SQL conditions for an exact match; each has a matching expression index.
+# SQL conditions for an exact match, each under the indexed expression that it uses.
 _EXACTLY = {
     "i.id": "i.id = %(id)s::uuid",
     "lower(i.employee_id)": "lower(i.employee_id) IN (lower(%(said)s), lower(%(words)s)) AND i.employee_id <> ''",
@@ -30,8 +30,8 @@ _KEYS = {"last": "i.list_key", "first": "left(i.first_name_key, 300)"}
 _ORDERS = {"last": "i.list_key", "first": "left(i.first_name_key, 300), i.list_key"}
 _LONGEST_KEY = 300
 _EMAIL = 'lower(i.email_address) COLLATE "C"'
-# Upper bounds of range scans: the first sorts after all names with a prefix, the second after all accented forms of a
-# name.
+# Upper bounds of range scans: `_AFTER_ALL` sorts after all names with a prefix, `_AFTER_WHOLE` after all accented forms
+# of a name.
 _AFTER_ALL, _AFTER_WHOLE = chr(1114111), "\x03"
 _MOST_WORDS = 8
 _MOST_NAMESAKES = 10
@@ -43,9 +43,9 @@ Values = dict[str, Any]
 def people(words: str, limit: int | None = None, more: str = "", *, whole: bool = False) -> tuple[str, Values]:
     """Return a WITH clause `found` that selects the people who match the words, and its parameters.
 
-    An id or an employee ID must match exactly; a name or, if the words contain `@`, an e-mail must match as a prefix,
-    or exactly if `whole`. Each subquery scans one index in order, so that its cost does not depend on the planner's
-    estimates.
+    An id, an employee ID and an e-mail match exactly, a name matches by prefix. Words with `@` also match an e-mail by
+    prefix. With `whole`, names match exactly, and nothing matches by prefix. Each subquery scans one index in order, so
+    that its cost does not depend on the planner's estimates.
     """
     said = words.replace("\x00", "")
     words = " ".join(said.split())
@@ -76,7 +76,10 @@ def _by_name(words: str, whole: bool, values: Values) -> Iterator[tuple[str, str
 
 
 def _as_names(words: str) -> Iterator[tuple[str, str]]:
-    """Yield every split of the words into last and first name."""
+    """Yield pairs of last and first name: the parts around a comma, and each split of the words in both orders.
+
+    Words from the eighth on stay together.
+    """
     last, comma, first = words.partition(",")
     if comma:
         yield last.strip(), first.strip()
@@ -154,7 +157,6 @@ _FILTERED = {
 
 
 async def listed(db: Db, page: int, filters: PeopleFilters, sorting: Sorting = BY_NAME) -> Page[IdentityDetail]:
-    """List the people who match the filters."""
     if filters.are_empty() and sorting.of_names():
         return await queries.by_name(db, page)
     conditions, values = filters.conditions()
@@ -171,7 +173,6 @@ async def search(
     filters: PeopleFilters | None = None,
     sorting: Sorting = BY_NAME,
 ) -> Page[IdentityDetail]:
-    """Find people by name, e-mail, employee ID or id."""
     more, given = (filters or PeopleFilters()).conditions()
     found, values = people(words, more=more, whole=whole)
     return await _paged(db, found, {**values, **given}, page, sorting)
@@ -224,12 +225,12 @@ async def candidates(db: Db, words: str, limit: int = 10, within: tuple[UUID, ..
 
 
 async def meant(db: Db, words: str) -> list[Candidate]:
-    """Return the people with exactly this name, e-mail, employee ID or id."""
+    """Return at most 10 people with exactly this name, e-mail, employee ID or id."""
     return await _candidates(db, *people(words, _MOST_NAMESAKES, whole=True), _MOST_NAMESAKES)
 
 
 async def bearers(db: Db, email: str) -> list[Candidate]:
-    """Return the people with this e-mail. While an e-mail is unconfirmed, the previous one counts instead.
+    """Return at most 10 people with this e-mail. While an e-mail is unconfirmed, the previous one counts instead.
 
     Otherwise a person who enters the e-mail of someone else could receive what is meant for that person.
     """
@@ -245,7 +246,7 @@ async def bearers(db: Db, email: str) -> list[Candidate]:
 
 
 async def meant_by_confirmed(db: Db, words: str) -> list[Candidate]:
-    """Return the people with exactly this name, confirmed e-mail, employee ID or id."""
+    """Return at most 20 people with exactly this name, confirmed e-mail, employee ID or id."""
     said = " ".join(words.replace("\x00", "").split())
     others = [each for each in await meant(db, words) if each.email.lower() != said.lower()]
     return others + [each for each in await bearers(db, said) if each not in others]

@@ -14,7 +14,7 @@ from rolecall.core.errors import NotFound
 from rolecall.core.paging import Listing, Page, fetch_listed
 from rolecall.identities.shapes import IdentityDetail
 
-# The columns of IdentityDetail for an identity `i` with its supervisor `s`, for every query that returns a person.
+# The columns of IdentityDetail for an identity `i`, with its supervisor `s` from SUPERVISOR.
 COLUMNS = """
     i.id, 'Identity' AS kind, i.first_name, i.last_name, i.email_address, i.type, i.title, i.company, i.division,
     i.department, i.office, coalesce(s.last_name || ', ' || s.first_name, '') AS supervisor_name, i.created_date,
@@ -38,7 +38,7 @@ async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, IdentityDetail]:
 
 
 async def sign_in_email(db: Db, id: UUID) -> str:
-    """Return the e-mail with which a person signs in: the last one that was confirmed."""
+    """Return the e-mail of a person or, while it is unconfirmed, the one with which they sign in instead."""
     found: str | None = await fetch_value(
         db,
         """SELECT coalesce(u.sign_in_email, i.email_address)
@@ -88,7 +88,7 @@ _MOST_DEPARTMENTS = 500
 
 
 async def departments(db: Db) -> list[str]:
-    """List the departments that people are in, with one index lookup for each (a loose index scan)."""
+    """List the first 500 departments that people are in, with one index lookup for each (a loose index scan)."""
     rows = await fetch_rows(
         db,
         f"""WITH RECURSIVE found (key, name) AS (

@@ -18,7 +18,7 @@ _SPECIFIED, _ADDED = ("Access governance",), ("Administration",)
 
 @operation("GET", "/", scope=Scope.IDENTITIES_READ, query={}, tags=_SPECIFIED)
 async def list_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Page[IdentityDetail]:
-    """List identities by last name, then first name."""
+    """List identities, ordered by last name, then first name."""
     filters = finding.PeopleFilters(within=await visible_people(db, caller, None))
     return await finding.listed(db, query["page"], filters)
 

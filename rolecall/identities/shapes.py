@@ -63,7 +63,7 @@ CustomFieldValue = Annotated[Text2048, BeforeValidator(_is_enabled)]
 
 
 class IdentityFields(Body):
-    """The fields of an identity that a body may set; `None` means that the field was omitted."""
+    """The fields of an identity that a body may set; `None` means that the field was omitted or null."""
 
     email: Text256 | None = None
     supervisor_id: Maybe[IdentityId | None] = None

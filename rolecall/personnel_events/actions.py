@@ -3,7 +3,7 @@
 Each verb locks the event first. `stages.py` advances events over time; `permitted.py` says who may act on them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -24,13 +24,12 @@ from rolecall.identities.queries import active_with_email, with_mentioned_identi
 from rolecall.identities.queries import get as get_identity
 from rolecall.identities.shapes import IdentityChanges
 from rolecall.personnel_events import permitted, queries
-from rolecall.personnel_events.model import FINISHED, LockedEvent, Period, PlannedStage, StageName, plan
+from rolecall.personnel_events.model import FINISHED, LockedEvent, Period, StageName, plan
 from rolecall.personnel_events.permitted import EventVerb
 from rolecall.personnel_events.shapes import (
     AbsenceBody,
-    AssignBody,
+    AssignEventBody,
     CancelBody,
-    CommentBody,
     EventBody,
     OffboardBody,
     OnboardBody,
@@ -41,8 +40,9 @@ from rolecall.personnel_events.stages import cancel_stages, record, update_statu
 from rolecall.settings import queries as settings
 from rolecall.settings.policy import EventType
 from rolecall.tokens.queries import own_id
-from rolecall.work_items.actions import add_comment, record_activity
+from rolecall.work_items.actions import add_comment
 from rolecall.work_items.model import WorkStatus
+from rolecall.work_items.shapes import CommentBody
 
 
 async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
@@ -52,8 +52,8 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     email = body.identity.email or ""
     is_taken = bool(email and await active_with_email(db, email))
     identity_id = await identities.create_identity(db, body.identity, facts.now)
-    # Withhold the e-mail until it is confirmed: if two people shared it, neither could sign in, and a caller could
-    # enter an address of their own.
+    # Withhold the e-mail until it is confirmed. If two people shared it, neither could sign in. A caller who entered
+    # an address of their own could sign in as the new person.
     if Scope.IDENTITIES_WRITE not in caller.scopes and (is_taken or (email and caller.is_person)):
         await identities.withhold_email(db, identity_id, "", facts.now)
     return await _create_event(db, caller, facts, EventType.ONBOARD, identity_id, body)
@@ -85,12 +85,12 @@ async def begin_absence(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
 
 async def assign_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
     event = await queries.lock(db, id)
-    body = check(AssignBody, raw, await with_mentioned_identities(db, facts, raw))
+    body = check(AssignEventBody, raw, await with_mentioned_identities(db, facts, raw))
     assignee = await get_identity(db, str(body.assignee_id))
-    if assignee.status != IdentityStatus.ACTIVE:
-        raise Invalid.on("assigneeId", f"Identity is {assignee.status}; assign an active person")
-    _require_unfinished(event)
     name = f"{assignee.first_name} {assignee.last_name}"
+    if assignee.status != IdentityStatus.ACTIVE:
+        raise Invalid.on("assigneeId", f"{name} is {assignee.status}; assign an active person")
+    _require_unfinished(event)
     # Fires notify_of_assigned_event, schema/notifications.sql.
     await execute(
         db,
@@ -103,7 +103,7 @@ async def assign_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
 
 
 async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
-    """Set the end of a leave. It can be changed until the Removal stage starts."""
+    """Set the return date of a leave of absence whose Removal stage has not started."""
     event = await queries.lock(db, id)
     body = check(ReturnDateBody, raw, facts)
     await permitted.require(
@@ -136,7 +136,7 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
 
 
 async def _note_prolonged(db: Db, caller: Caller, id: UUID) -> None:
-    """Record who extended a leave. Like the person who entered it, they may not stand in for the person on leave."""
+    """Record who extended a leave. This person may not stand in for the person on leave."""
     await execute(
         db,
         "UPDATE absences SET prolonged_by = prolonged_by || %(own)s::uuid WHERE event_id = %(id)s",
@@ -190,7 +190,7 @@ def _require_unfinished(event: LockedEvent) -> None:
 
 
 async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:
-    """Return the facts with the settings and the mentioned identities that the validation of an event needs."""
+    """Add to the facts what the validation of an event needs: settings, and the identities that the body mentions."""
     current = await settings.get(db)
     facts = msgspec.structs.replace(
         facts,
@@ -201,7 +201,28 @@ async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:
     return await with_mentioned_identities(db, facts, raw)
 
 
+# One statement, because a round trip costs more than a row.
 # Fires notify_of_new_event (schema/notifications.sql) and keep_absences (schema/personnel_events.sql).
+_CREATE = """
+    WITH event AS (
+        INSERT INTO personnel_events
+            (id, type, reporter_id, reporter_name, identity_id, needed_on, needed_until, changes, custom_fields,
+             confirms_email)
+        VALUES (%(id)s, %(type)s, %(reporter_id)s, %(reporter_name)s, %(identity_id)s, %(needed_on)s,
+                %(needed_until)s, %(changes)s, %(custom_fields)s, %(confirms_email)s)
+    ), planned AS (
+        INSERT INTO stages (event_id, sequence, name, status, scheduled_start)
+        SELECT %(id)s, sequence, name, status, scheduled_start
+        FROM unnest(%(names)s::text[], %(statuses)s::text[], %(starts)s::timestamptz[])
+             WITH ORDINALITY AS stage (name, status, scheduled_start, sequence)
+    ), commented AS (
+        INSERT INTO comments (item_id, created_date, author, content)
+        SELECT %(id)s, %(now)s, %(reporter_name)s, %(comment)s::text WHERE %(comment)s::text <> ''
+    )
+    INSERT INTO activity (item_id, created_date, author, action, content)
+    VALUES (%(id)s, %(now)s, %(reporter_name)s, 'Created', %(said)s)"""
+
+
 async def _create_event(
     db: Db,
     caller: Caller,
@@ -214,13 +235,10 @@ async def _create_event(
     id = new_id()
     end_date = body.end_date if isinstance(body, AbsenceBody) else None
     period = Period(body.effective_date, end_date, facts.zone)
+    stages = plan(type, period, facts.approval_lead_days)
     await execute(
         db,
-        """INSERT INTO personnel_events
-               (id, type, reporter_id, reporter_name, identity_id, needed_on, needed_until, changes, custom_fields,
-                confirms_email)
-           VALUES (%(id)s, %(type)s, %(reporter_id)s, %(reporter_name)s, %(identity_id)s, %(needed_on)s,
-                   %(needed_until)s, %(changes)s, %(custom_fields)s, %(confirms_email)s)""",
+        _CREATE,
         id=id,
         type=type,
         reporter_id=caller.id,
@@ -231,27 +249,14 @@ async def _create_event(
         needed_on=period.needed_on,
         needed_until=period.needed_until,
         confirms_email=Scope.IDENTITIES_WRITE in caller.scopes,
-    )
-    await _create_stages(db, id, plan(type, period, facts.approval_lead_days))
-    said = f"{type} with effect from {body.effective_date.astimezone(facts.zone).date()}"
-    await record_activity(db, id, author=caller.name, action="Created", content=said, now=facts.now)
-    if body.comment:
-        await add_comment(db, id, author=caller.name, content=body.comment, now=facts.now)
-    return id
-
-
-async def _create_stages(db: Db, event_id: UUID, stages: Sequence[PlannedStage]) -> None:
-    await execute(
-        db,
-        """INSERT INTO stages (event_id, sequence, name, status, scheduled_start)
-           SELECT %(event_id)s, sequence, name, status, scheduled_start
-           FROM unnest(%(names)s::text[], %(statuses)s::text[], %(starts)s::timestamptz[])
-                WITH ORDINALITY AS planned(name, status, scheduled_start, sequence)""",
-        event_id=event_id,
         names=[stage.name for stage in stages],
         statuses=[stage.status for stage in stages],
         starts=[stage.scheduled_start for stage in stages],
+        now=facts.now,
+        comment=body.comment or "",
+        said=f"{type} with effect from {body.effective_date.astimezone(facts.zone).date()}",
     )
+    return id
 
 
 def _json(columns: Mapping[str, Any]) -> Jsonb:

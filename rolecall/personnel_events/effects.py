@@ -73,7 +73,7 @@ async def _remove_late_accounts(db: Db, event: LockedEvent, now: datetime) -> No
 
 
 async def apply_changes(db: Db, event: LockedEvent, now: datetime) -> None:
-    """Apply the changes of a role transition to the identity. From then on the event shows the identity itself."""
+    """Apply the changes of a role transition to the identity, then delete them from the event."""
     columns, custom = await queries.changes_of(db, event.id)
     if not columns and not custom:
         return
@@ -106,7 +106,7 @@ async def drop_changes(db: Db, event: LockedEvent) -> None:
 
 async def restore_access(db: Db, event: LockedEvent, now: datetime) -> None:
     """Restore what the leave suspended, and add a comment about everything that is not restored as it was."""
-    # All requests of the event are suspensions, because the Removal stage has made none yet.
+    # All requests of the event are suspensions, because the Removal stage has created no requests yet.
     made = await queries.requests_of(db, event.id)
     await lock(db, made)
     suspended = await access_requests.details(db, made)

@@ -84,7 +84,6 @@ class PlannedStage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def plan(type: EventType, period: Period, lead_days: int) -> list[PlannedStage]:
-    """Return the stages of a new event."""
     stages = []
     for name, start in STAGES[type].items():
         scheduled = period.scheduled_start(start, lead_days)
@@ -108,8 +107,6 @@ class Stage(msgspec.Struct):
 
 
 class LockedEvent(msgspec.Struct):
-    """An event whose row is locked until the transaction ends."""
-
     id: UUID
     number: int
     type: EventType
@@ -144,7 +141,7 @@ def status_of(stages: Sequence[Stage]) -> WorkStatus:
 
 
 def done_when(type: EventType, stage: StageName) -> frozenset[WorkStatus]:
-    """Return the statuses that all requests of a stage must have before the stage completes."""
+    """Return the statuses of which each request of a stage must have one before the stage completes."""
     match stage:
         case StageName.APPROVAL:
             return frozenset(WorkStatus) - {WorkStatus.PENDING}

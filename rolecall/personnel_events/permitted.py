@@ -124,11 +124,14 @@ async def _require_free_email(db: Db, caller: Caller, identity_id: UUID | None, 
     if identity_id is not None and identity_id not in bearers:
         raise Invalid.on("identity.email", NOT_EMAIL)
     if bearers - {identity_id}:
-        raise Invalid.on("identity.email", f"Another person already has the e-mail {email}")
+        raise Invalid.on("identity.email", f"Another person already has the e-mail {email}; enter another one")
 
 
 async def _require_same_sign_in(db: Db, caller: Caller, identity_id: UUID, new: IdentityType) -> None:
-    """Refuse a change of type that decides whether an identity can sign in, if the person lacks `identities:write`."""
+    """Refuse a change of type that allows or ends signing in, unless the caller may write identities.
+
+    Tokens are not restricted here.
+    """
     if not caller.is_person or Scope.IDENTITIES_WRITE in caller.scopes:
         return
     known = await get_identity(db, str(identity_id))

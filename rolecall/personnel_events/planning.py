@@ -26,7 +26,12 @@ class HeldAccount(msgspec.Struct, frozen=True):
 
 
 class Situation(msgspec.Struct, frozen=True):
-    """The accounts of an identity, and the grants of the models that match it before and after the event."""
+    """What the requests of an event are planned from: the accounts of the identity, and grants of access models.
+
+    `before` are the grants of a role transition before it; `after` those of a role transition or an onboarding. Other
+    events need no grants. `models_after` are the models that match the identity after the event; None means those that
+    match it now.
+    """
 
     accounts: Sequence[HeldAccount]
     before: Grants = {}
@@ -71,7 +76,7 @@ def _add(application_id: UUID, privileges: Iterable[NewPrivilege], dates: EventD
 
 
 def _of_account(action: RequestAction, account: HeldAccount, dates: EventDates) -> NewRequest:
-    """Return a request for the whole account; `enrich` then lists everything that the account holds."""
+    """Return a request for the whole account; `enrich` then lists the groups and direct permissions of the account."""
     return NewRequest(
         action=action,
         application_id=account.application_id,
@@ -114,6 +119,6 @@ def _is_same_access(given: NewPrivilege, had: NewPrivilege | None) -> bool:
 
 
 def _account_in(application_id: UUID, accounts: Sequence[HeldAccount]) -> HeldAccount | None:
-    """Return the person's account in an application: if there are several, the first active one by username."""
+    """Return the person's account in an application, or None. Prefer active accounts, then the first by username."""
     there = [account for account in accounts if account.application_id == application_id]
     return min(there, key=lambda account: (not account.is_active, account.username), default=None)

@@ -79,7 +79,8 @@ MOST_LISTED = 1000
 async def concerning(db: Db, page: int, me: UUID, **filters: Any) -> Page[EventItem]:
     """List the events about a person and the people who report to them, and events assigned to the person.
 
-    A page covers only the nearest people in the reporting line and the latest events, so that its cost is bounded.
+    An offboarding of the person is left out if another person reported it. A page covers only the nearest people in the
+    reporting line and the latest events, so that its cost is bounded.
     """
     given = {column: value for column, value in filters.items() if value is not None}
     conditions = "".join(f" AND e.{column} = %({column})s" for column in given)
@@ -140,19 +141,21 @@ _STAGES = """
     CASE WHEN completed_by_id IS NOT NULL THEN json_build_object('id', completed_by_id, 'name', completed_by_name) END
     AS "completedBy", '[]'::json AS "accessRequests" FROM stages WHERE event_id = e.id ORDER BY sequence"""
 _DETAILS = f"""
-    SELECT {_COLUMNS}, json_build_object('stages', {json_rows(_STAGES)}, {work_items.history_of("e.id")})::text
+    SELECT {_COLUMNS}, json_build_object('stages', {json_rows(_STAGES)}, {work_items.history_of("e.id")})::text,
+           EXISTS (SELECT FROM related_items l WHERE l.item_id = e.id)
     FROM personnel_events e {_JOINS} WHERE e.id = ANY(%(ids)s) ORDER BY e.number"""
 
 
 async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EventDetail]:
     """Return events by id, in number order."""
     rows = await fetch_rows(db, _DETAILS, ids=list(ids))
-    requests = await access_requests.summaries_by_stage(db, ids)
+    with_requests = [id for id, *_, has_requests in rows if has_requests]
+    requests = await access_requests.summaries_by_stage(db, with_requests) if with_requests else {}
 
     def detail(row: Sequence[Any]) -> EventDetail:
-        item, parts = _item(row[:-1]), _read_parts(row[-1])
+        item, parts = _item(row[:-2]), _read_parts(row[-2])
         for stage in parts.stages:
-            stage.access_requests = requests[item.id, stage.name]
+            stage.access_requests = requests.get((item.id, stage.name), [])
         return EventDetail(**asdict(item), **asdict(parts))
 
     return {row[0]: detail(row) for row in rows}
@@ -201,7 +204,7 @@ async def confirms_email(db: Db, id: UUID) -> bool:
 
 
 async def to_follow(db: Db, now: datetime, limit: int) -> list[UUID]:
-    """Return events with a stage that is due, or with a change to one of their requests."""
+    """Return up to `limit` events with a stage that is due, or with a change to one of their requests."""
     rows = await fetch_rows(
         db,
         """SELECT event_id FROM stages WHERE status = 'Scheduled' AND scheduled_start <= %(now)s

@@ -125,6 +125,7 @@ async def _other_leave(db: Db, event: LockedEvent) -> int | None:
 async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]) -> _Limits:
     """Return limits for access that other requests removed or lowered, and for groups that no longer exist.
 
+    A group that no file ever listed is known only by its members, so it sets no limit when it has no members.
     The suspended access was read from the last import before the suspension. Requests that were resolved before that
     import set no limit, because the suspended access already reflects them.
     """

@@ -12,9 +12,8 @@ from rolecall.personnel_events import actions, queries
 from rolecall.personnel_events.previewing import preview
 from rolecall.personnel_events.shapes import (
     AbsenceBody,
-    AssignBody,
+    AssignEventBody,
     CancelBody,
-    CommentBody,
     EventDetail,
     EventItem,
     EventPreview,
@@ -28,6 +27,7 @@ from rolecall.settings.policy import EventType
 from rolecall.web.bodies import a_guid, a_word_of
 from rolecall.web.operations import operation, optional_json
 from rolecall.work_items.model import WorkStatus
+from rolecall.work_items.shapes import CommentBody
 
 
 @operation("POST", "/onboard", scope=Scope.PERSONNEL_EVENTS_WRITE, status=201, body=OnboardBody)
@@ -74,7 +74,7 @@ async def get_event(pool: Pool, id: str) -> EventDetail:
     return await get_batched(pool, "PersonnelEvent", queries.by_id, id)
 
 
-@operation("POST", "/{id:str}/assign", scope=Scope.PERSONNEL_EVENTS_WRITE, body=AssignBody)
+@operation("POST", "/{id:str}/assign", scope=Scope.PERSONNEL_EVENTS_WRITE, body=AssignEventBody)
 async def assign_event(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> EventDetail:
     """Assign a personnel event to a person."""
     await actions.assign_event(db, caller, known_guid("PersonnelEvent", id), raw, facts)
@@ -83,14 +83,14 @@ async def assign_event(db: Db, caller: Caller, id: str, raw: Json, facts: Facts)
 
 @operation("POST", "/{id:str}/return-date", scope=Scope.PERSONNEL_EVENTS_WRITE, body=ReturnDateBody)
 async def set_return_date(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> EventDetail:
-    """Set the return date of a leave of absence."""
+    """Set the return date of a leave of absence whose Removal stage has not started."""
     await actions.set_return_date(db, caller, known_guid("PersonnelEvent", id), raw, facts)
     return await queries.get(db, id)
 
 
 @operation("POST", "/{id:str}/cancel", scope=Scope.PERSONNEL_EVENTS_WRITE, body=CancelBody, read_body=optional_json)
 async def cancel_event(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> EventDetail:
-    """Cancel a personnel event and its unfinished access requests."""
+    """Cancel a personnel event and its unfinished access requests. Changes that have taken effect stay."""
     await actions.cancel_event(db, caller, known_guid("PersonnelEvent", id), raw, facts)
     return await queries.get(db, id)
 

@@ -17,7 +17,7 @@ from rolecall.access_requests.model import TargetType
 from rolecall.access_requests.shapes import AccessRequestSummary, RequestConflict
 from rolecall.accounts.model import Access
 from rolecall.applications.shapes import ApplicationSummary
-from rolecall.core.checking import Body, IdentityId, Maybe, Moment, OptionalComment, SomeText, broken, facts_of, one_of
+from rolecall.core.checking import Body, IdentityId, Maybe, Moment, OptionalComment, broken, facts_of, one_of
 from rolecall.identities.shapes import IdentityChanges, IdentityDetail, NewIdentity
 from rolecall.personnel_events.model import PlannedStage, StageName
 from rolecall.settings.policy import EventType, Level, RequestAction
@@ -108,7 +108,7 @@ class RoleTransitionBody(AbsenceBody):
 EventBody = OnboardBody | OffboardBody | AbsenceBody
 
 
-class AssignBody(Body):
+class AssignEventBody(Body):
     assignee_id: IdentityId
 
 
@@ -118,10 +118,6 @@ class ReturnDateBody(Body):
 
 class CancelBody(Body):
     comment: OptionalComment = None
-
-
-class CommentBody(Body):
-    content: SomeText
 
 
 class EventTypeBody(Body):
@@ -156,7 +152,7 @@ Previews = OnboardPreview | OffboardPreview | RoleTransitionPreview | AbsencePre
 
 
 class PreviewBody(RootModel[Annotated[Previews, Field(discriminator="type")]]):
-    """The body of one of the four create operations, with its type."""
+    """The body of one of the four create operations, with the type of the event."""
 
 
 class PreviewPrivilege(msgspec.Struct, rename="camel"):
@@ -186,7 +182,7 @@ class RequestPreview(msgspec.Struct, rename="camel"):
 class EventPreview(msgspec.Struct, rename="camel"):
     """The stages and access requests that an event would create.
 
-    `leftOut` says which access would not be requested, because a rule that keeps duties apart blocks it.
+    `leftOut` says which access would not be requested, and which rule of separation of duties blocks it.
     """
 
     stages: list[PlannedStage]

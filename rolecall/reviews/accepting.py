@@ -29,18 +29,13 @@ from rolecall.work_items.model import WorkStatus
 async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
     """Keep flagged access until a date, with a reason.
 
-    The item stays flagged, but its review can be completed.
+    The item stays flagged, but its review no longer waits for it.
     """
     # Lock the review before its item, as submitting does, to avoid deadlocks.
     review = await queries.plan_of(db, await item_queries.review_of(db, id), lock=True)
     item = await item_queries.get_item(db, id, lock=True)
     body = check(AcceptBody, raw, await with_mentioned_identities(db, facts, raw))
-    if review.status is ReviewStatus.CANCELED:
-        raise Conflict("The review was canceled, so there is nothing to accept")
-    if item.status is not ReviewItemStatus.FLAGGED:
-        raise Conflict(f"Only flagged items can be accepted; this one is {item.status}")
-    if not await _is_final(db, item):
-        raise Conflict("The reviewer has not submitted the decision yet. Accept the access after they have")
+    _check_acceptable(item, review.status)
     person_id = await _accepting(db, caller, item, body.identity_id)
     name = await fetch_value(
         db, "SELECT first_name || ' ' || last_name FROM identities WHERE id = %(id)s", id=person_id
@@ -69,25 +64,27 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
 
 
 async def may_accept(db: Db, caller: Caller, item: ReviewItemDetail) -> bool:
-    """Return whether this person can accept the item now; the console offers the action only then."""
-    if item.status is not ReviewItemStatus.FLAGGED or not await _is_final(db, item):
-        return False
+    """Return whether the caller can accept the item now."""
+    review = await queries.plan_of(db, item.review_id)
     try:
+        _check_acceptable(item, review.status)
         await _accepting(db, caller, item, None)
     except Conflict:
         return False
     return True
 
 
-async def _is_final(db: Db, item: ReviewItemDetail) -> bool:
-    """Return whether the decision was submitted, or the review has ended and carried it out without a signature."""
-    if item.is_submitted or item.related_items:
-        return True
-    sql = "SELECT status IN ('Closed', 'Completed') FROM reviews WHERE id = %(id)s"
-    return bool(await fetch_value(db, sql, id=item.review_id))
+def _check_acceptable(item: ReviewItemDetail, review: ReviewStatus) -> None:
+    if review is ReviewStatus.CANCELED:
+        raise Conflict("The review was canceled, so there is nothing to accept")
+    if item.status is not ReviewItemStatus.FLAGGED:
+        raise Conflict(f"Only flagged items can be accepted; this one is {item.status}")
+    is_final = item.is_submitted or item.related_items or review in (ReviewStatus.CLOSED, ReviewStatus.COMPLETED)
+    if not is_final:
+        raise Conflict("The reviewer has not submitted the decision yet. Accept the access after they have")
 
 
-# Postpone a request that an earlier acceptance has already postponed.
+# Snooze a request that is already snoozed, to change the end of the snooze.
 _SNOOZE_AGAIN = Move(SNOOZE.name, SNOOZE.text, frozenset({WorkStatus.SNOOZED}), None)
 
 
@@ -109,7 +106,11 @@ async def postpone_removals(db: Db, caller: Caller, request_ids: Sequence[UUID],
 
 
 async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None) -> UUID:
-    """Return the person who accepts: the owner of the application or, if the owner cannot, an administrator."""
+    """Return the person who accepts; raise Conflict or Invalid if they may not.
+
+    Only the owner of the application can accept; an administrator can if the owner cannot. Nobody can accept an item
+    that they decided or that is about their own account.
+    """
     if caller.is_person and given not in (None, caller.id):
         raise Invalid.on("identityId", "Identity ID must be your own: you cannot accept for another person")
     if not caller.is_person and given is None:
@@ -153,7 +154,7 @@ async def _is_own(db: Db, item: ReviewItemDetail, people: list[UUID]) -> bool:
 
 
 async def _has_decided(db: Db, item: ReviewItemDetail, people: list[UUID]) -> bool:
-    """Return whether one of these people decided the item, as its reviewer, as a stand-in or with their token."""
+    """Return whether one of these people reviews the item, or whether a decision about it was made by or for them."""
     found: bool = await fetch_value(
         db,
         f"""SELECT c.reviewer_id = ANY(%(people)s) OR EXISTS (

@@ -84,7 +84,6 @@ async def _person(db: Db, caller: Caller) -> UUID | None:
 
 
 def _columns(body: ReviewFields) -> dict[str, Any]:
-    """Return the column values for the fields that are given."""
     given: dict[str, Any] = {
         "description": body.description,
         "explained": body.explained,
@@ -161,7 +160,7 @@ async def preview_review(db: Db, id: str, now: datetime) -> ReviewPreview:
 async def open_review(
     db: Db, caller: Caller, id: str | UUID, now: datetime, *, is_collected: bool = False
 ) -> ReviewDetail:
-    """Take the population as of the last imports, and store its items with their reviewers.
+    """Open a draft: take the population as of the last imports, and store its items with their reviewers.
 
     `is_collected` means that an earlier call in this transaction has already read the data of the applications.
     """
@@ -207,7 +206,10 @@ async def move_review(db: Db, review: ReviewDetail, to: ReviewStatus, verb: str,
 
 
 async def check_population(db: Db, id: str) -> PopulationCheck:
-    """Take the population again from the same imports; return whether it and the stored items are unchanged."""
+    """Take the population again from the same imports; return its digests and whether they agree.
+
+    The digests are those of the population when the review was opened, of the population now, and of the stored items.
+    """
     review = await queries.plan_of(db, id)
     if review.opened_on is None or review.digest is None:
         raise Conflict("This review has no population yet. Open it first")

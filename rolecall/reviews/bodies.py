@@ -1,11 +1,11 @@
-"""Request bodies of the operations on reviews, items and templates."""
+"""Request bodies of the operations on reviews and their items."""
 
 import re
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
 from rolecall.accounts.model import Access
@@ -25,6 +25,7 @@ from rolecall.core.checking import (
     Text2048,
     broken,
     facts_of,
+    naming_the_person,
     one_of,
 )
 from rolecall.core.errors import Invalid
@@ -68,6 +69,13 @@ class StageFields(Body):
 class ReviewStageBody(StageFields):
     """A stage of a review. `identityId` is required if the reviewer is `Identity`."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"reviewer": {"const": StageReviewer.IDENTITY}}},
+            "then": {"required": ["identityId"], "properties": {"identityId": {"type": "string"}}},
+        }
+    )
+
     identity_id: Maybe[IdentityId | None] = Field(None, validate_default=True)
 
     @field_validator("identity_id")
@@ -86,7 +94,7 @@ class PeriodBody(Body):
     @classmethod
     def after_the_start(cls, until: datetime | None, info: ValidationInfo) -> datetime | None:
         if until and info.data.get("since") and until <= info.data["since"]:
-            raise broken("{name} must be after from")
+            raise broken("{name} must be after the start of the period (from)")
         return until
 
 
@@ -108,7 +116,7 @@ Stages = Annotated[list[ReviewStageBody], Field(min_length=1, max_length=5)]
 
 
 class ReviewPolicyFields(Body):
-    """How a review is decided and closed."""
+    """The description of a review, and how it is decided and closed."""
 
     description: Text2048 | None = None
     explained: Maybe[Annotated[Explained, one_of(Explained)] | None] = None
@@ -117,7 +125,7 @@ class ReviewPolicyFields(Body):
 
 
 class ReviewFields(ReviewPolicyFields):
-    """The optional fields of a review; `None` means the field was omitted."""
+    """The optional fields of a review; `None` means that a field was omitted or null."""
 
     scope: ScopeBody | None = None
     stages: Stages | None = None
@@ -139,7 +147,7 @@ class ReviewChanges(ReviewFields):
 
 
 class CloseBody(Body):
-    """`confirm` closes a review even if that flags many accounts."""
+    """`confirm` closes a review that is held because closing it flags many accounts."""
 
     confirm: Flag = False
 
@@ -148,7 +156,23 @@ class CommentedBody(Body):
     comment: OptionalComment = None
 
 
+def _only_with(decision: Decision, field: str, otherwise: Json) -> Json:
+    """Return the JSON Schema rule that a decision requires a field; `otherwise` applies to other decisions."""
+    nothing = {name: {"type": "null"} for name in ("until", "access") if name != field}
+    return {
+        "if": {"properties": {"decision": {"const": decision.replace(" ", "")}}},
+        "then": {"required": [field], "properties": {field: {"type": "string"}, **nothing}},
+        "else": otherwise,
+    }
+
+
+_NEITHER: Json = {"properties": {"until": {"type": "null"}, "access": {"type": "null"}}}
+_FITTING = _only_with(Decision.KEEP_UNTIL, "until", _only_with(Decision.CHANGE, "access", _NEITHER))
+
+
 class _DecisionFields(Body):
+    model_config = naming_the_person("reviewerId", _FITTING)
+
     decision: Annotated[Decision, one_of(Decision)]
     until: Maybe[FutureMoment | None] = Field(None, validate_default=True)
     access: Maybe[Annotated[Access, one_of(Access)] | None] = Field(None, validate_default=True)
@@ -173,13 +197,13 @@ class _DecisionFields(Body):
 
 
 class DecideBody(_DecisionFields):
-    """A decision. A token must send `reviewerId`. For Not Mine, `identityId` is the person to decide instead."""
+    """A decision. A token must send `reviewerId`. For Not Mine, `identityId` is the person who decides instead."""
 
     identity_id: Maybe[IdentityId | None] = None
 
 
 class ItemFilterFields(Body):
-    """Filters of items. An unknown name is refused, because ignoring it would select everything."""
+    """Filters of items. An unknown filter is refused, because ignoring it would select too many items."""
 
     status: Maybe[Annotated[ReviewItemStatus, one_of(ReviewItemStatus)] | None] = None
     application_id: Maybe[Guid | None] = None
@@ -190,7 +214,6 @@ class ItemFilterFields(Body):
 
 
 def require_known_filters(raw: Json) -> None:
-    """Refuse filters that do not exist."""
     known = {to_camel(name) for name in ItemFilterFields.model_fields}
     given = raw.get("filters")
     unknown = sorted(given.keys() - known) if isinstance(given, dict) else []
@@ -203,13 +226,18 @@ MOST_IDS = 10_000
 
 
 class DecideSeveralBody(_DecisionFields):
-    """One decision about several items of a reviewer: the items in `itemIds`, or all that match the filters."""
+    """One decision about several items of a reviewer: the items in `itemIds`, or all that match `filters`.
+
+    Without a status, the filters match only pending items.
+    """
 
     item_ids: Annotated[list[Guid], Field(min_length=1, max_length=MOST_IDS)] | None = None
     filters: ItemFilterFields | None = None
 
 
 class UndoBody(Body):
+    model_config = naming_the_person("reviewerId")
+
     reviewer_id: Maybe[IdentityId | None] = None
 
 
@@ -228,6 +256,8 @@ def _ends_in_time(until: datetime, info: ValidationInfo) -> datetime:
 class AcceptBody(Body):
     """Keep flagged access until a date. A token must send `identityId`, the person who accepts."""
 
+    model_config = naming_the_person("identityId")
+
     reason: Annotated[SomeText, Field(max_length=2048)]
     until: Annotated[Moment, AfterValidator(_ends_in_time)]
     identity_id: Maybe[IdentityId | None] = None
@@ -236,11 +266,13 @@ class AcceptBody(Body):
 class SubmitBody(Body):
     """Sign the decisions. A token must send `reviewerId`. `statement`, if given, must equal that of the review."""
 
+    model_config = naming_the_person("reviewerId")
+
     reviewer_id: Maybe[IdentityId | None] = None
     statement: Text2048 | None = None
 
 
 class RemindBody(Body):
-    """Remind these reviewers, or all who have items to decide or submit."""
+    """The reviewers to remind, by default all. Only those who have items to decide or submit are reminded."""
 
     reviewer_ids: Annotated[list[IdentityId], Field(max_length=1000)] | None = None

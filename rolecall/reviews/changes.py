@@ -40,7 +40,7 @@ async def record_change(
     *,
     import_number: int | None = None,
 ) -> None:
-    """Record the same change of several items, with one row per review."""
+    """Record the same change of several items: one row for each review, and an activity entry for each item."""
     if not items:
         return
     ids = [id for id, _ in items]

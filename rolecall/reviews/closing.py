@@ -1,4 +1,4 @@
-"""Close, complete and cancel reviews. Closing decides the items that have no decision."""
+"""Close, complete and cancel reviews. Closing an overdue review decides the items that have no decision."""
 
 from datetime import datetime
 from uuid import UUID
@@ -25,7 +25,8 @@ async def close_review(
 ) -> ReviewDetail:
     """Close a review if all items are submitted, or if it is overdue and its settings decide the remaining items.
 
-    If closing would flag too many accounts, only hold the review. `confirm` closes it despite an earlier hold.
+    If closing an overdue review would flag too many accounts, only hold the review. With `confirm`, close a held
+    review, unless the number of accounts has changed since.
     """
     review = await queries.plan_of(db, id, lock=True)
     if review.status is not ReviewStatus.OPEN:
@@ -48,7 +49,7 @@ async def close_review(
 
 
 async def _record_close(db: Db, caller: Caller, review: ReviewDetail, held: str | None, now: datetime) -> None:
-    """Record who closed a review before all decisions were submitted; only a person can lift the hold."""
+    """Record who closed a review that has unsubmitted items. Raise Conflict if it is held and no person confirms."""
     if held and not await is_by_person(db, caller):
         raise Conflict(NO_PERSON)
     step = ReviewStep.HOLD_CONFIRMED if held else ReviewStep.CLOSED
@@ -56,7 +57,7 @@ async def _record_close(db: Db, caller: Caller, review: ReviewDetail, held: str 
 
 
 async def _replace_parties(db: Db, review: ReviewDetail, now: datetime) -> None:
-    """Reassign items whose reviewers now hold the account or own the model, which discards their decisions."""
+    """Reassign items whose reviewers are no longer independent, which discards their decisions."""
     await replace_parties(db, review.id, now)
     if review.explained is Explained.BY_MODEL:
         await release_obstructed(db, SYSTEM, review.id, None, now)
@@ -67,7 +68,7 @@ def _unsubmitted(left: int) -> str:
 
 
 async def _left(db: Db, review_id: UUID) -> int:
-    """Count the items that are not submitted, without those that were withdrawn."""
+    """Count the items that are not submitted, except withdrawn items."""
     count: int = await fetch_value(
         db,
         """SELECT count(*) FROM review_items
@@ -78,7 +79,7 @@ async def _left(db: Db, review_id: UUID) -> int:
 
 
 async def _too_many(db: Db, review: ReviewDetail) -> str | None:
-    """Return a message if decisions that nobody signed would flag too many accounts of an application, else None.
+    """Return a message if the items that nobody submitted would flag too many accounts of an application, else None.
 
     An item about a group counts for every account in the group, directly or through other groups.
     """
@@ -107,7 +108,7 @@ async def _too_many(db: Db, review: ReviewDetail) -> str | None:
 
 
 async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: datetime, zone: ZoneInfo) -> None:
-    """Decide the remaining items as the review defines, and carry out all decisions that were not submitted."""
+    """Decide pending items as the review defines, and carry out all decisions that were not submitted."""
     flag = review.on_silence is OnSilence.FLAG
     status = "Flagged" if flag else "Approved"
     said = _NO_RESPONSE.format(review.due_on.astimezone(zone), status)
@@ -198,7 +199,7 @@ async def complete_if_done(db: Db, review_id: UUID, now: datetime) -> None:
 
 
 async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> ReviewDetail:
-    """Cancel a review and withdraw its items, decided or not, except items with a request: the request continues."""
+    """Cancel a review and withdraw its items, decided or not. Items with a request stay; the requests continue."""
     review = await queries.plan_of(db, id, lock=True)
     await _cancel(db, review, now)
     await _record_cancel(db, caller, review, now)

@@ -22,13 +22,13 @@ from rolecall.reviews.unexplained import open_unexplained
 
 
 async def imports_to_review(db: Db) -> list[int]:
-    """Return the numbers of finished imports that were not compared with items yet, in ascending order."""
+    """Return the numbers of finished imports that have not been compared with items yet, in ascending order."""
     rows = await fetch_rows(db, "SELECT import_number FROM imports_to_review ORDER BY import_number")
     return [number for (number,) in rows]
 
 
-# SQL that is true if the access or account of item `c` is still held. After a decision to lower the access, it is true
-# if the access is still higher than decided.
+# SQL that is true if the access of item `c` is still held or, for an item about an account, if the account is still
+# active. After a decision to lower the access, it is true if the access is still higher than decided.
 HELD_NOW = f"""((EXISTS (SELECT FROM memberships m JOIN groups o ON o.number = m.group_number
                         WHERE c.subject = 'Access' AND {IS_HELD} AND m.account_number = c.account_number
                           AND m.until_import IS NULL)
@@ -50,15 +50,15 @@ _LATER = """EXISTS (SELECT FROM review_populations p WHERE p.review_id = c.revie
                             AND p.application_id = c.application_id AND p.import_number < %(number)s)"""
 
 
-# SQL that is true if the import can prove that the access of item `c` is gone: the person who supplied the data neither
-# holds the account nor carried out the request.
+# SQL that is false if the person who supplied the data holds the account of item `c` or carried out its request. The
+# import then does not prove that the access is gone.
 _TRUSTED = """(%(supplier)s::uuid IS NULL OR c.identity_id IS DISTINCT FROM %(supplier)s
         AND NOT EXISTS (SELECT FROM accounts own WHERE own.number = c.account_number AND own.identity_id = %(supplier)s)
         AND (c.request_id IS NULL OR c.request_id <> ALL(%(doubted)s)))"""
 
 
 # SQL that is true if the import has a file of the kind that shows the access or account of item `c`; otherwise the
-# current data comes from an older import. If the account no longer exists, only a file of users can show it.
+# current data comes from an older import. Only a file of users can show that an account no longer exists.
 _COVERED = f"""CASE
         WHEN c.subject = 'Account' OR c.account_number IS NOT NULL AND NOT EXISTS (
             SELECT FROM account_versions v WHERE v.account_number = c.account_number AND v.until_import IS NULL)
@@ -71,7 +71,8 @@ _COVERED = f"""CASE
 class ComparedImport(msgspec.Struct, frozen=True):
     """A finished import, the kinds of content in its files, and the person who supplied the files.
 
-    `doubted` are the requests that this person carried out; this import does not prove them.
+    `doubted` are the requests that this person carried out or is assigned to. The import is no proof that they were
+    carried out.
     """
 
     application_id: UUID
@@ -153,7 +154,7 @@ async def _lock_reviews(db: Db, application_id: UUID) -> None:
 
 
 async def _restore_returned(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Make withdrawn items pending again if this import shows their access again."""
+    """Make withdrawn items of open reviews pending again if this import shows their access again."""
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
@@ -168,7 +169,7 @@ async def _restore_returned(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def _withdraw_gone(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Withdraw undecided items whose access this import no longer shows."""
+    """Withdraw undecided items of open reviews if this import no longer shows their access."""
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
@@ -214,7 +215,10 @@ async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def _end_requests(db: Db, item_ids: Sequence[UUID], said: str, now: datetime) -> None:
-    """Complete or cancel requests whose items are all remediated, because a Change could give the access back."""
+    """Complete the requests whose items are all remediated, and cancel those that cannot be completed.
+
+    Carrying out a Change after the access was removed could grant the access again.
+    """
     rows = await fetch_rows(
         db,
         """SELECT DISTINCT c.request_id FROM review_items c
@@ -230,7 +234,7 @@ async def _end_requests(db: Db, item_ids: Sequence[UUID], said: str, now: dateti
 
 
 async def cited(db: Db, number: int) -> str:
-    """Return the sentence that an import no longer shows the access, with the names and digests of its files."""
+    """Return a text that cites an import, with the names and digests of its files, as proof that the access is gone."""
     rows = await fetch_rows(
         db,
         """SELECT f.name, encode(f.sha256, 'hex') FROM import_files f
@@ -254,14 +258,15 @@ _GRANTED_SINCE = """EXISTS (
                 SELECT FROM assignments s WHERE e.kind = 'Permission' AND s.permission_number = e.number
                   AND s.holder_number = c.account_number AND s.until_import IS NULL
                   AND access_rank(s.access::text) > access_rank(p.approved_access)))))"""
-# The same for requests made after the request that removes the access or, if there is none, after the removal.
+# Like _GRANTED_SINCE, for requests that are newer than the request that removes the access or, if there is no such
+# request, newer than the removal.
 _GRANTED_AGAIN = _GRANTED_SINCE.format(
     since="coalesce((SELECT x.created_at FROM access_requests x WHERE x.id = c.request_id), c.remediated_on)"
 )
 
 
 async def _reopen_returned(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Flag items again if this import shows their removed access and no new request approved it."""
+    """Flag items again if their removed access returned within a year and no new request approved the access."""
     which = """c.status = 'Remediated' AND c.remediated_on > %(since)s
                AND coalesce(c.remediated_import, 0) < %(number)s"""
     await _reopen(db, run, which, f"Import {run.number} shows the removed access again", now)
@@ -304,9 +309,10 @@ async def _reopen(db: Db, run: ComparedImport, which: str, said: str, now: datet
 
 
 async def _uncover_returned(db: Db, run: ComparedImport, now: datetime) -> None:
-    """If this import shows the access of withdrawn items after their review ended, record that it was never decided.
+    """If access of a withdrawn item returns within a year after its review ended, record that nobody decided about it.
 
-    The review then no longer covers the application.
+    Access that a request approved since the review opened is left out. Otherwise the review no longer covers the
+    application.
     """
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(

@@ -17,15 +17,16 @@ IS_WHOLE = """NOT EXISTS (SELECT FROM jsonb_each(r.scope) AS part
     WHERE part.key <> 'applicationIds' AND part.value NOT IN ('[]', 'null'))"""
 # SQL that is true for an item `{row}` that the service kept because nobody decided about it.
 KEPT_BY_SILENCE = f"""({{row}}.decision = 'Keep' AND {{row}}.decided_by = '{SYSTEM.id}' AND NOT {{row}}.is_carried)"""
-# SQL that is true if review `r` skipped no item in the application of `p`: none was withdrawn because the application
-# was archived, or kept because nobody decided. The second check reads items only if the service kept some.
+# SQL that is true if review `r` skipped no item in the application of `p`: each withdrawn item has an import that no
+# longer shows its access, and no item was kept because nobody decided. The second check reads items only if the
+# service kept some.
 WAS_SEEN = f"""NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id AND w.application_id = p.application_id
     AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL)
     AND NOT EXISTS (SELECT FROM review_changes k JOIN review_items w ON w.review_id = k.review_id
                     WHERE r.on_silence = 'approve' AND k.review_id = r.id AND k.change = 'No Response'
                       AND w.application_id = p.application_id AND {KEPT_BY_SILENCE.format(row="w")})"""
 # SQL that is true if review `r` covers the whole application of `p`: its type includes all access of accounts, its
-# scope is narrowed only by application, no item was skipped, and no import opened it.
+# scope is narrowed only by application, no item was skipped, and it was not opened because of an import.
 COVERS = f"""r.opened_by_import IS NULL AND r.type IN ('Application', 'Supervisor', 'Entitlement')
       AND {IS_WHOLE} AND {WAS_SEEN}"""
 # SQL that is true for a review `r` of access that was completed by %(moment)s and whose scope equals %(scope)s, apart

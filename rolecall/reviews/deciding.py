@@ -32,8 +32,6 @@ _AGAINST = "A comment is required, because the recommendation is {}"
 
 
 class DecisionMade(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision as it is stored."""
-
     review_id: UUID
     reviewer_id: UUID
     decision: Decision
@@ -44,7 +42,10 @@ class DecisionMade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def decide(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
-    """Decide about one item. The decision can be changed until the reviewer submits."""
+    """Decide about one item. The decision can be changed until the reviewer submits.
+
+    Not Mine and Unsure give the item to another reviewer at once.
+    """
     await moving.lock_open(db, await item_queries.review_of(db, id))
     item = await item_queries.get_item(db, id, lock=True)
     body = check(DecideBody, raw, await _with_people(db, facts, raw))
@@ -89,7 +90,7 @@ async def _acting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | 
     if item.is_submitted:
         raise Conflict("The decision was submitted and can no longer be changed")
     if item.status not in LEFT_TO_DECIDE:
-        raise Conflict(f"An item that is {item.status} cannot be decided")
+        raise Conflict(f"This item is {item.status} and can no longer be decided")
     await moving.require_not_below(db, item.id)
     return acting
 
@@ -109,11 +110,11 @@ async def _require_read(db: Db, caller: Caller, item: ReviewItemDetail, body: De
 def _require_fitting(item: ReviewItemDetail, body: DecideBody) -> None:
     """Refuse a Change unless it lowers the access to a permission.
 
-    Also refuse a decision against the recommendation without a comment.
+    Also require a comment for a decision against the recommendation.
     """
     if body.decision is Decision.CHANGE and body.access is not None:
         if item.entitlement is None or item.entitlement.kind != EntitlementKind.PERMISSION:
-            raise Invalid.on("decision", "Only the access of a permission can be changed; keep or revoke this one")
+            raise Invalid.on("decision", "Only the access to a permission can be changed; keep or revoke this item")
         if RANK[body.access] == 0 or RANK[body.access] >= RANK[item.access]:
             raise Invalid.on("access", f"Access must be lower than {item.access} but not None; to remove it, revoke it")
     verdict = item.recommendation.verdict
@@ -122,7 +123,10 @@ def _require_fitting(item: ReviewItemDetail, body: DecideBody) -> None:
 
 
 async def _require_fitting_model(db: Db, item: ReviewItemDetail, body: DecideBody) -> None:
-    """Refuse Keep Until for a model without items below it, and decisions against recommendations without a comment."""
+    """Refuse Keep Until for a model without items below it.
+
+    Also require a comment for a decision against the recommendation of an item below the model.
+    """
     against = Decision.REVOKE if body.decision in KEPT else Decision.KEEP
     [(below, opposed)] = await fetch_rows(
         db,
@@ -133,9 +137,11 @@ async def _require_fitting_model(db: Db, item: ReviewItemDetail, body: DecideBod
         left=list(LEFT_TO_DECIDE),
     )
     if body.decision is Decision.KEEP_UNTIL and not below:
-        raise Invalid.on("decision", "A model cannot be kept until a date; keep it, or revoke it and change it")
+        raise Invalid.on("decision", "A model cannot be kept until a date. Keep it, or revoke it and change the model")
     if opposed and is_blank(body.comment):
-        raise Invalid.on("comment", f"{_AGAINST.format(against)} for {opposed:,} of the items below the model")
+        raise Invalid.on(
+            "comment", f"{_AGAINST.format(against)} for {opposed:,} of the items that are decided with the model"
+        )
 
 
 def _is_against(decision: Decision, verdict: Decision) -> bool:
@@ -177,7 +183,7 @@ async def store(db: Db, caller: Caller, decided: DecisionMade, ids: Sequence[UUI
 
 
 async def _decide_below(db: Db, caller: Caller, decided: DecisionMade, item: ReviewItemDetail, now: datetime) -> None:
-    """Apply the decision about a model to the items that it explains, as one bulk decision."""
+    """Apply the decision about a model to the items below it, as one bulk decision."""
     rows = await fetch_rows(
         db,
         "SELECT id FROM review_items WHERE under_id = %(id)s AND submission_id IS NULL AND status = ANY(%(left)s)",
@@ -192,7 +198,10 @@ async def _decide_below(db: Db, caller: Caller, decided: DecisionMade, item: Rev
 async def _store_bulk(
     db: Db, caller: Caller, decided: DecisionMade, ids: Sequence[UUID], selection: Json, now: datetime
 ) -> tuple[UUID, str]:
-    """Write one decision to many items, with one audit entry; return its id and a digest of the item ids."""
+    """Write one decision to many items, with one audit entry.
+
+    Return the id of the bulk decision and a digest of the item ids.
+    """
     digest = hashlib.sha256("\n".join(sorted(str(id) for id in ids)).encode()).hexdigest()
     bulk_id = new_id()
     await execute(
@@ -232,7 +241,10 @@ async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 
 async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
-    """Withdraw a decision and all others of the same bulk decision; return how many items are pending again."""
+    """Withdraw a decision and all others of the same bulk decision.
+
+    Return how many decisions were withdrawn, not counting items below a model.
+    """
     await moving.lock_open(db, await item_queries.review_of(db, id))
     # Lock in the order of a bulk decision, to avoid deadlocks.
     await execute(
@@ -267,7 +279,10 @@ async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
 
 
 async def _withdraw(db: Db, caller: Caller, ids: Sequence[UUID], reviewer_id: UUID, now: datetime) -> int:
-    """Make decided items pending again, with the items below if they are models; return how many changed."""
+    """Make decided items pending again and, with a model item, the items below it; return how many changed.
+
+    Submitted items stay unchanged.
+    """
     below = await fetch_rows(db, "SELECT id FROM review_items WHERE under_id = ANY(%(ids)s)", ids=list(ids))
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     return await execute(
@@ -373,7 +388,10 @@ async def _selected(
 
 
 async def mark_opened(db: Db, item_id: UUID, now: datetime) -> None:
-    """Record when the reviewer, or a person who stands in for them, first read the details of an item."""
+    """Record when the details of an item were first opened.
+
+    The calling code must check that the reviewer, or a stand-in of the reviewer, opened them.
+    """
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     await execute(
         db,

@@ -1,4 +1,4 @@
-"""Hash the items of a review: those that were just taken from imports, or those that are stored."""
+"""Hash the items of a review, either just taken from imports or already stored."""
 
 from uuid import UUID
 

@@ -15,7 +15,6 @@ _BATCH = 500
 
 
 async def record_review_event(db: Db, event: ReviewEvent, review: ReviewDetail, now: datetime) -> None:
-    """Record an event with the current state of the review."""
     await _record(db, event, review.id, msgspec.json.encode(review), now)
 
 

@@ -1,6 +1,6 @@
-"""Find the named facts about each item, and the recommendation that follows from them.
+"""Find the named facts about each item, and the recommendation that some of them decide.
 
-They are computed for all items at once, from the temporary tables that `population.py` and `reviewers.py` fill.
+Both are computed for all items at once, from the temporary tables that `population.py` and `reviewers.py` fill.
 """
 
 from datetime import datetime

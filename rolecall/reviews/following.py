@@ -33,7 +33,7 @@ from rolecall.work_items.actions import record_activity_of
 
 
 async def follow_requests(db: Db, now: datetime, zone: ZoneInfo) -> None:
-    """Update the items of ended requests, and postpone requests that may start although their access was accepted.
+    """Update the items of ended requests, and postpone requests that reach provisioning although access was accepted.
 
     Items of canceled requests are flagged. Items of completed requests wait until an import proves the removal.
     """
@@ -56,9 +56,10 @@ async def _lock_reviews(db: Db, which: str, **params: object) -> None:
 
 
 async def _await_proof(db: Db, request_id: UUID, now: datetime) -> None:
-    """Record that the request is completed; only an import that does not show the access proves that it is gone.
+    """Record that the request is completed. Only an import that no longer shows the access proves the removal.
 
-    An import can complete the request and still show the access: for requests, a disabled account has no access.
+    An import can complete the request and still show the access, because a request regards a disabled account as one
+    without access.
     """
     rows = await fetch_rows(
         db, "SELECT id FROM review_items WHERE request_id = %(request)s AND status = 'Flagged'", request=request_id
@@ -69,9 +70,9 @@ async def _await_proof(db: Db, request_id: UUID, now: datetime) -> None:
 
 
 async def _flag_again(db: Db, request_id: UUID, now: datetime) -> None:
-    """Flag the items of a canceled request, including those that were to be kept until a date.
+    """Flag the items of a canceled request, including items to keep until a date.
 
-    Items whose access an import has proven to be gone stay Remediated.
+    Notify the owners of the reviews. Items whose access an import has proven to be gone stay Remediated.
     """
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
@@ -132,7 +133,7 @@ _IS_CHANGED = f"""(NOT m.is_in_effect OR {_MODEL_NOW} - 'access' IS DISTINCT FRO
           AND access_rank(n.access) >= access_rank(g.access))))"""
 
 
-# SQL that is true if review `r` has items about models, so that the items of other reviews need not be read.
+# SQL that is true if review `r` can have items about models, so that the items of other reviews need not be read.
 _OF_MODELS = "(r.type = 'Model' OR r.explained = 'by model')"
 
 
@@ -298,7 +299,10 @@ async def _request_again(db: Db, now: datetime) -> None:
 
 
 async def retire_unknown(db: Db, now: datetime) -> None:
-    """Match accounts of Unknown identities to people who now fit them; remove Unknown identities without accounts."""
+    """Match accounts of Unknown identities to the only other identity that has their employee ID or e-mail.
+
+    Remove Unknown identities without accounts.
+    """
     # Fires count_matching, keep_past and note_pin (schema/accounts.sql), note_to_evaluate (schema/duties.sql) and
     # recheck_requests (schema/access_requests.sql).
     await execute(

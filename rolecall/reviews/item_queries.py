@@ -106,7 +106,6 @@ def _drift(subject: str, access: str, since: int | None, held: Sequence[Any]) ->
 
 
 def _from_row(row: Sequence[Any]) -> _Explained:
-    """Make an item from a row of `_COLUMNS`."""
     id, number, review_id, status, subject, *about = row[:7]
     identity, account, entitlement, since = row[7:12], row[12:16], row[18:27], row[30]
     request_ids, model_ids, facts, verdict, peers, holding = row[31:37]
@@ -131,7 +130,7 @@ def _from_row(row: Sequence[Any]) -> _Explained:
 
 
 def _decided(row: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the fields of an item from `stage` on."""
+    """Return the last fields of a ReviewItem, beginning with `stage`."""
     stage, reviewer_id, reviewer, moved, is_carried, is_sample, decision, until, new_access = row[:9]
     comment, decided_on, is_submitted, *request = row[9:15]
     return (
@@ -198,14 +197,15 @@ class BulkFilters(ItemFilters, frozen=True, kw_only=True):
 
 
 async def items(db: Db, review_id: UUID, page: int, filters: ItemFilters) -> Page[ReviewItem]:
-    """List the items of a review, ordered by person, application and risk."""
+    """List the items of a review, ordered by person, application, account and risk."""
     given = filters.given()
     is_listed = filters.reason is None or await reason_lists.are_complete(db, review_id)
     if filters.identity_id is None and is_listed:
         listing = BY_REASON if filters.reason else ITEMS
         found = await fetch_listed(db, listing, page, review_id=review_id, **given)
     else:
-        # One person has few items. Items with a reason are counted here until the worker has stored the reasons.
+        # The items of one person are few, so count them. Also count items by reason until the worker has stored the
+        # reasons.
         rows = f"FROM review_items c WHERE c.review_id = %(review_id)s{filters.conditions()}"
         found = await fetch_page(
             db,
@@ -216,7 +216,7 @@ async def items(db: Db, review_id: UUID, page: int, filters: ItemFilters) -> Pag
             review_id=review_id,
             **given,
         )
-    # The page of `_Explained` rows becomes a page of `ReviewItem`.
+    # `completed` turns `_Explained` rows into `ReviewItem`s, which its type cannot express.
     return await found.completed(db, _completed)  # type: ignore[return-value, arg-type]
 
 
@@ -262,7 +262,6 @@ async def items_by_id(db: Db, ids: Sequence[UUID]) -> list[ReviewItem]:
 
 
 async def review_of(db: Db, id: str) -> UUID:
-    """Return the id of the review that an item belongs to."""
     known = known_guid("Review item", id)
     rows = await fetch_rows(db, "SELECT review_id FROM review_items WHERE id = %(id)s", id=known)
     if not rows:

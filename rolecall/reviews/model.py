@@ -18,12 +18,12 @@ LONGEST_KEEP = timedelta(days=5 * 366)
 MOST_FLAGGED = 0.2
 # The share of carried-over items of each reviewer that must be decided by hand.
 SAMPLE = 0.05
-# An account without a sign-in for this long is unused.
+# An account whose last sign-in is longer ago is unused. An account without a recorded sign-in is not.
 UNUSED_AFTER = timedelta(days=90)
 # Peers are compared if there are at least four. Access is rare if at most a quarter of them hold it, and common if at
 # least three quarters do.
 FEWEST_PEERS, RARE, COMMON = 4, 0.25, 0.75
-# An item is reopened if its access returns within this time after the removal.
+# How long after a removal, or after the end of a review, access that returns is noticed.
 WATCHED_AFTER = timedelta(days=366)
 
 
@@ -69,8 +69,8 @@ class ReviewItemStatus(StrEnum):
 LEFT_TO_DECIDE = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED)
 
 ITEM_MOVES = {
-    # An item becomes Pending again if its decision is withdrawn or the item is given to another reviewer.
     ReviewItemStatus.PENDING: {ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED, ReviewItemStatus.WITHDRAWN},
+    # A decided item becomes Pending again if its decision is undone or the item is given to another reviewer.
     ReviewItemStatus.APPROVED: {ReviewItemStatus.PENDING, ReviewItemStatus.FLAGGED, ReviewItemStatus.WITHDRAWN},
     ReviewItemStatus.FLAGGED: {
         ReviewItemStatus.PENDING,
@@ -78,9 +78,9 @@ ITEM_MOVES = {
         ReviewItemStatus.REMEDIATED,
         ReviewItemStatus.WITHDRAWN,
     },
-    # The access returned.
+    # If the access returned.
     ReviewItemStatus.REMEDIATED: {ReviewItemStatus.FLAGGED},
-    # The access returned, or the application is no longer archived.
+    # If the access returned, or the application is no longer archived.
     ReviewItemStatus.WITHDRAWN: {ReviewItemStatus.PENDING},
 }
 
@@ -170,7 +170,7 @@ KEPT = (Decision.KEEP, Decision.KEEP_UNTIL)
 
 
 class ItemFact(StrEnum):
-    """A named fact about an item, from which its recommendation follows."""
+    """A named fact about an item. Some facts decide its recommendation; the others only inform the reviewer."""
 
     MODEL = "Explained by Model"
     REQUEST = "Explained by Request"
@@ -196,7 +196,7 @@ class Drift(StrEnum):
 
 
 class Exclusion(StrEnum):
-    """Why access that is held is not an item of the review."""
+    """Why access, an account or a model is not an item of the review."""
 
     INACTIVE = "Disabled account"
     DEPARTMENT = "Other department"

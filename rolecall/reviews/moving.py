@@ -82,11 +82,11 @@ async def _record_passing(db: Db, caller: Caller, item: ReviewItemDetail, body: 
 
 
 async def require_can_review(db: Db, item: ReviewItemDetail, person_id: UUID, now: datetime) -> None:
-    """Refuse a reviewer who is unavailable, not independent or already the reviewer."""
+    """Refuse a person who is unavailable, not independent or already the reviewer."""
     person = await identities.get(db, str(person_id))
     name = f"{person.first_name} {person.last_name}"
     if person_id == item.reviewer.id:
-        raise Invalid.on("identityId", f"{name} already reviews this item")
+        raise Invalid.on("identityId", f"{name} already reviews this item; choose another person")
     obstacle = await fetch_value(db, "SELECT review_obstacle(%(id)s, %(now)s)", id=person_id, now=now)
     if obstacle:
         raise Invalid.on("identityId", f"{name} {obstacle}; choose another person")
@@ -97,7 +97,7 @@ async def require_can_review(db: Db, item: ReviewItemDetail, person_id: UUID, no
 async def move_items(
     db: Db, caller: Caller, review: ReviewDetail, news: Sequence[NewReviewer], stage: int, now: datetime
 ) -> None:
-    """Give items to other reviewers, make them undecided, and record the previous reviewers."""
+    """Give items and the items below them to other reviewers, discard their decisions, and record the moves."""
     given: dict[str, list[Any]] = {
         "ids": [new.item_id for new in news],
         "people": [new.reviewer_id for new in news],
@@ -130,7 +130,6 @@ async def move_items(
 
 
 async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
-    """Give an item to another reviewer, with a reason."""
     await lock_open(db, await item_queries.review_of(db, id))
     item = await item_queries.get_item(db, id, lock=True)
     body = check(ReassignBody, raw, await with_mentioned_identities(db, facts, raw))
@@ -227,7 +226,8 @@ _OF_THE_MODEL = " decides about the model"
 _RELEASED = "The reviewer of its model must not decide about it"
 _RETURNED = "It returned after the decision about its model was submitted"
 
-# SQL for the reviewers of one open review, or of all if %(review)s is null. It reads one item of each reviewer.
+# SQL for the reviewers of one open review or, if %(review)s is null, of all open reviews. It reads one item for each
+# reviewer.
 REVIEWERS = """WITH RECURSIVE named (review_id, reviewer_id) AS (
         SELECT r.id, (SELECT c.reviewer_id FROM review_items c WHERE c.review_id = r.id
                       ORDER BY c.reviewer_id LIMIT 1)
@@ -242,7 +242,10 @@ NOT_SUBMITTED = """c.status IN ('Pending', 'Approved', 'Flagged') AND c.submissi
 
 
 async def replace_parties(db: Db, review_id: UUID | None, now: datetime) -> None:
-    """Reassign items whose reviewers now hold the account or own the model, in one review or in all open reviews."""
+    """Reassign unsubmitted items whose reviewer now holds the account or owns a model that explains the access.
+
+    Without `review_id`, do this in all open reviews.
+    """
     rows = await fetch_rows(
         db,
         f"""{REVIEWERS}, parties AS (

@@ -35,7 +35,10 @@ class TakenItems(msgspec.Struct, frozen=True):
 
 
 async def take_items(db: Db, review: ReviewDetail, now: datetime, *, is_collected: bool = False) -> TakenItems:
-    """Take the population, find reviewers and facts; return the counts and the digest of the population."""
+    """Take the population, find reviewers and facts; return the counts and the digest of the population.
+
+    Raise Conflict if the population is empty.
+    """
     what = Taking(type=review.type, scope=review.scope, moment=now, is_collected=is_collected)
     await population.take(db, what)
     equation = await equation_of(db)
@@ -76,8 +79,8 @@ def _why_empty(equation: list[TakenApplication]) -> str:
     return ", ".join(f"{count} × {reason.lower()}" for reason, count in sorted(reasons.items())) or "nothing is held"
 
 
-# Ids ascend in the order of the items, so that the index grows only at its end. They consist of a time prefix, the
-# place and random digits.
+# Ids ascend in the order of the items, so that the index grows only at its end. An id consists of a time prefix, the
+# position of the item and random digits.
 _PLACE = "lpad(to_hex(row_number() OVER w), 8, '0')"
 _ORDERED_ID = f"""(%(prefix)s || left({_PLACE}, 3) || '-8' || substr({_PLACE}, 4, 3) || '-' || right({_PLACE}, 2)
             || right(gen_random_uuid()::text, 10))::uuid"""
@@ -110,7 +113,7 @@ async def _list_candidates(db: Db, review: ReviewDetail, what: Taking) -> None:
 
 
 async def _group_by_model(db: Db, review: ReviewDetail, now: datetime) -> None:
-    """Add an item for each model that explains access. The model's owner decides about model and access together."""
+    """Add an item for each model that explains access. Its reviewer decides about the model and the access together."""
     await execute(
         db, "DELETE FROM assigned_items a USING candidate_items c WHERE c.place = a.place AND c.under_model IS NOT NULL"
     )
@@ -204,7 +207,6 @@ async def _draw_sample(db: Db, review_id: UUID) -> None:
 
 
 async def preview(db: Db, review: ReviewDetail, now: datetime) -> ReviewPreview:
-    """Return what the review would contain, without storing anything."""
     taken = await take_items(db, review, now)
     named = await _counts(
         db,
@@ -259,7 +261,7 @@ async def shown_equation(db: Db, equation: list[TakenApplication]) -> list[Revie
 
 
 async def _stale_sources(db: Db, review: ReviewDetail, now: datetime) -> list[StaleSource]:
-    """Return the applications in scope without data, or whose last import is old."""
+    """Return the applications in scope that have no data or whose last import is old."""
     if review.type is ReviewType.MODEL:
         return []
     rows = await fetch_rows(

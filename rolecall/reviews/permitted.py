@@ -33,7 +33,10 @@ class ActingFor(msgspec.Struct, frozen=True):
 
 
 async def acting_for(db: Db, caller: Caller, given: UUID | None, now: datetime) -> ActingFor:
-    """Return the reviewer for whom a caller decides, or refuse if the caller may not decide for that reviewer."""
+    """Return the reviewer for whom a caller decides.
+
+    Refuse if the caller may not decide for that reviewer, or if the caller or the reviewer cannot decide at all.
+    """
     reviewer_id = await _reviewer(db, caller, given)
     people = {reviewer_id, await own_id(db, caller)}
     if caller.is_person and reviewer_id not in (caller.id, ADMINISTRATORS.id):

@@ -1,4 +1,4 @@
-"""Take the population of a review: everything that was held after the last import, as items or excluded by reason.
+"""Take the population of a review: everything that was held after the last imports, either as an item or excluded.
 
 The rows are collected in temporary tables, with one statement per step for any number of rows. Everything is read as of
 the time of opening and the last import of each application before it (the *pinned* import), so that the population can
@@ -32,7 +32,7 @@ _THEN = "{row}.from_import <= p.import_number AND ({row}.until_import IS NULL OR
 
 
 class Taking(msgspec.Struct, frozen=True):
-    """What to take. With `review_id`, the population of an opened review is taken again."""
+    """The population to take. With `review_id`, the population of an opened review is taken again."""
 
     type: ReviewType
     scope: ReviewScope
@@ -88,7 +88,7 @@ async def _start_again(db: Db) -> None:
 
 
 async def _pin(db: Db, what: Taking) -> None:
-    """Choose the imports, and read the accounts that existed after them."""
+    """Choose the imports, and read the accounts as these imports show them."""
     if what.review_id:
         await execute(
             db,
@@ -117,7 +117,7 @@ async def _pin(db: Db, what: Taking) -> None:
 
 
 async def _leave_out(db: Db, what: Taking) -> None:
-    """Find what the scope excludes, or read what was stored when the review was opened."""
+    """Find what the scope excludes; for an opened review, read what was stored when it was opened."""
     if what.review_id:
         await execute(
             db,
@@ -275,7 +275,7 @@ async def _exclude_by_scope(db: Db, what: Taking) -> None:
         """UPDATE pinned_holdings h SET excluded = o.reason FROM out_of_scope o
            WHERE h.excluded IS NULL AND (o.kind = 'Entitlement' AND o.id = h.entitlement_id)""",
     )
-    # The ids of people and accounts do not change, so the scope itself tells which are excluded.
+    # The ids of people and accounts do not change, so they can be compared with the scope directly.
     if scope.identity_ids:
         await _exclude(db, "h.identity_id <> ALL(%(ids)s)", Exclusion.PERSON, ids=scope.identity_ids)
     if scope.account_ids:

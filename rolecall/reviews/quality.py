@@ -13,16 +13,17 @@ from rolecall.reviews.model import ItemFact
 _PAUSE_SECONDS = 600
 # Facts that show that keeping the access was wrong.
 KNOWN_WRONG = (ItemFact.LEAVER, ItemFact.CONFLICT)
-# The page of a review marks reviewers with at least this share of bulk decisions, or with a median of at most this many
-# seconds, if they have made at least this many decisions.
+# The page of a review marks reviewers who made at least SHORTEST_RUN decisions if their share of bulk decisions is at
+# least BULKY_SHARE or their median time is at most FEW_SECONDS.
 BULKY_SHARE, FEW_SECONDS, SHORTEST_RUN = 0.8, 3, 10
 
 
 class ReviewerQuality(msgspec.Struct, frozen=True, rename="camel"):
     """How one reviewer decided in one review. Shares are fractions of the decisions made by hand.
 
-    `median_seconds` is the median time since the reviewer's previous decision; the time of a bulk decision is divided
-    evenly among its items. `others_median_seconds` is the median of that figure over the other reviewers.
+    `median_seconds` is the median time since the reviewer's previous decision, without pauses; the time of a bulk
+    decision is divided evenly among its items. `others_median_seconds` is the median of that figure over the other
+    reviewers.
     """
 
     reviewer_id: UUID

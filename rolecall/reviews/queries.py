@@ -116,13 +116,13 @@ async def get(db: Db, id: str | UUID) -> ReviewDetail:
 
 
 async def plan_of(db: Db, id: str | UUID, *, lock: bool = False) -> ReviewDetail:
-    """Get one review without counting its items; with `lock`, locked until the transaction ends."""
+    """Get one review without its population and progress. With `lock`, lock it until the transaction ends."""
     known = known_guid("Review", str(id))
     locking = " FOR UPDATE OF r" if lock else ""
     rows = await fetch_rows(db, f"{_DETAIL} WHERE r.id = %(id)s{locking}", id=known)
     if not rows:
         raise NotFound("Review", id)
-    # `kind` and `items` are not columns.
+    # The row has no columns for the fields `kind` and `items`.
     columns = len(ReviewListItem.__struct_fields__) - 2
     listed = _listed(rows[0][:columns])
     owner_id, owner, scope, stages, fallback, since, until, explained, silence, statement, digest = rows[0][columns:]
@@ -229,7 +229,7 @@ async def submissions(db: Db, review_id: UUID) -> list[SubmissionDetail]:
 
 
 class WaitingReview(msgspec.Struct, frozen=True, rename="camel"):
-    """A review with items that a person must decide or submit, for themselves or for `reviewer`."""
+    """A review with items of `reviewer` that a person must decide or submit, as the reviewer or as a stand-in."""
 
     id: UUID
     number: int
@@ -261,7 +261,6 @@ async def waiting_for(db: Db, person_id: UUID, also_for: Sequence[UUID] = ()) ->
 
 
 async def get_id(db: Db, id: str) -> UUID:
-    """Return the id of a review, or raise NotFound."""
     known = known_guid("Review", id)
     if not await fetch_value(db, "SELECT true FROM reviews WHERE id = %(id)s", id=known):
         raise NotFound("Review", id)

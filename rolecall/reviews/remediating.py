@@ -1,4 +1,4 @@
-"""Carry out the decisions of a review with requests, which the reviewers have already approved."""
+"""Carry out the decisions of a review with requests. The decisions count as approvals of the requests."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -81,7 +81,11 @@ class _Removal(msgspec.Struct, frozen=True):
 async def request_removals(
     db: Db, caller: Caller, review: ReviewDetail, item_ids: Sequence[UUID], now: datetime
 ) -> None:
-    """Make one request per account or group to revoke or change access, and another for each Keep Until date."""
+    """Make one request per account or group to revoke or change access, and another for each Keep Until date.
+
+    If a request of another review already revokes the access, add the item to that request instead. Items of archived
+    applications get no request.
+    """
     found = await fetch_all(
         db,
         _Removal,
@@ -195,7 +199,7 @@ def _privilege(item: _Removal) -> NewPrivilege:
 
 
 async def _with_people(db: Db, found: Sequence[_Removal], now: datetime) -> list[_Removal]:
-    """Create an identity of type Unknown for each account without a person, because a request must name one."""
+    """Create an identity of type Unknown for each account without a person. A request must name an identity."""
     people: dict[UUID, UUID] = {}
     for item in found:
         if item.account_id and item.identity_id is None and item.account_id not in people:
@@ -207,7 +211,7 @@ async def _with_people(db: Db, found: Sequence[_Removal], now: datetime) -> list
 
 
 async def _unknown_person(db: Db, item: _Removal, now: datetime) -> UUID:
-    # Accounts can have names that people cannot have.
+    # A username may contain control characters or nothing visible; the name of an identity may not.
     shown = without_control(item.username or "")[:256]
     name = "Account without a visible name" if is_blank(shown) else shown
     raw = {"firstName": _UNKNOWN, "lastName": name, "identityType": IdentityType.UNKNOWN.value}

@@ -75,10 +75,10 @@ _OWNED_MODELS = """
     SELECT (definition ->> 'ownerId')::uuid, array_agg(id) FROM access_models
     WHERE definition ->> 'ownerId' IS NOT NULL GROUP BY 1"""
 
-# Each named person with the people who must be independent: that person, and the stand-in whom they chose.
+# Each person that the stage names, with the people who must be independent: that person and their stand-in.
 _INVOLVED = """(SELECT id, id AS person FROM reviewer_states UNION
                 SELECT id, actual_id FROM reviewer_states WHERE actual_id IS NOT NULL)"""
-# Items whose first reviewer is missing, unavailable or not independent, with the reason.
+# Items for which the person that the stage names is missing, unavailable or not independent, with the reason.
 _PROBLEMS = f"""
     INSERT INTO reviewer_problems
     SELECT DISTINCT ON (p.place) p.place, p.why FROM (
@@ -214,7 +214,10 @@ async def reviewers_for(
     now: datetime,
     passed: str = PASSED_ON,
 ) -> list[NewReviewer]:
-    """Return new reviewers for stored items: those of `stage`, or the fallback if they cannot review or it is None."""
+    """Return new reviewers for stored items: the people that `stage` names, or fallbacks if these people cannot review.
+
+    Without a stage, replace the current reviewers with the fallbacks.
+    """
     await create_tables(db)
     named = NAMED_BY[stage.reviewer] if stage else "c.reviewer_id"
     sql = _FROM_ITEMS.replace("{named}", named)

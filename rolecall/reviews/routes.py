@@ -109,7 +109,7 @@ async def check_population(db: Db, id: str) -> PopulationCheck:
 
 @operation("POST", "/{id:str}/close", scope=_WRITE, body=CloseBody, read_body=optional_json)
 async def close_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
-    """Close a review whose due date has passed, or whose items are all submitted.
+    """Close a review if all items are submitted, or if it is overdue and `onSilence` is not `escalate`.
 
     If closing would flag many accounts, the review is held: `held` says how many. Send `confirm` to close it anyway.
     """
@@ -142,7 +142,7 @@ async def remind_reviewers(db: Db, caller: Caller, id: str, raw: Json, facts: Fa
     },
 )
 async def list_review_items(db: Db, id: str, query: dict[str, Any]) -> Page[ReviewItem]:
-    """List the items of a review, ordered by person, application and risk."""
+    """List the items of a review, ordered by person, application, account and risk."""
     review = await queries.get_id(db, id)
     filters = ItemFilters(
         status=query.get("status"),
@@ -168,7 +168,10 @@ async def decide_review_items(db: Db, caller: Caller, id: str, raw: Json, facts:
 
 @operation("POST", "/{id:str}/submit", scope=_WRITE, body=SubmitBody, read_body=optional_json)
 async def submit_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> SubmissionDetail:
-    """Sign the decisions of a reviewer. They are then final, and requests remove what was revoked."""
+    """Sign the decisions of a reviewer, which are then final. Requests carry them out.
+
+    Items that were kept go to the reviewers of the next stage, if there is one.
+    """
     return await submitting.submit(db, caller, id, raw, facts)
 
 
@@ -180,7 +183,10 @@ async def get_review_item(db: Db, id: str) -> ReviewItemDetail:
 
 @operation("POST", "/{id:str}/decide", scope=_WRITE, body=DecideBody)
 async def decide_review_item(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
-    """Decide about an item. The decision can be changed until the reviewer submits."""
+    """Decide about an item. The decision can be changed until the reviewer submits.
+
+    `NotMine` and `Unsure` give the item to another reviewer at once.
+    """
     return await deciding.decide(db, caller, id, raw, facts)
 
 

@@ -65,7 +65,8 @@ class ReviewItemCounts(msgspec.Struct, frozen=True, rename="camel"):
 class ReviewerProgress(msgspec.Struct, frozen=True, rename="camel"):
     """The items of one reviewer.
 
-    `submittedOn` is the time of the last submission, or null if items were added since.
+    `toSubmit` counts the items that are not submitted yet, without withdrawn ones. `submittedOn` is the time of the
+    last submission. It is null while items are left to submit.
     """
 
     reviewer: PersonReference
@@ -99,7 +100,7 @@ class _Review(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewListItem(_Review, frozen=True, rename="camel"):
-    """A review in a list. `held` says why a person must confirm closing it, and is null otherwise."""
+    """A review in a list. `held` says why a person must confirm the close; null if nobody must."""
 
 
 class ReviewDetail(_Review, frozen=True, rename="camel"):
@@ -137,8 +138,8 @@ class StaleSource(msgspec.Struct, frozen=True, rename="camel"):
 class ReviewPreview(msgspec.Struct, frozen=True, rename="camel"):
     """What a review would contain if it were opened now.
 
-    Only administrators can decide the items counted in `withoutReviewer`. `moved` counts, for each reason, the items
-    whose reviewer is not the person that the stage names.
+    Only administrators can decide the items counted in `withoutReviewer`. `moved` counts, for up to 100 reasons, the
+    items whose reviewer is not the person that the stage names.
     """
 
     items: int
@@ -181,21 +182,24 @@ class ReviewItemEntitlement(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Recommendation(msgspec.Struct, frozen=True):
-    """A verdict with the facts that it follows from; the verdict is null if the facts are not clear."""
+    """The recommended decision about an item, null if the facts do not decide it, and the known facts about it."""
 
     verdict: Decision | None
     facts: list[ItemFact]
 
 
 class ItemPeers(msgspec.Struct, frozen=True):
-    """How many peers hold the access. Peers have the same title and department or, if unknown, the same supervisor."""
+    """How many peers, including the person, hold the access.
+
+    Peers have the same title and department or, if one of these is unknown, the same supervisor.
+    """
 
     total: int
     holding: int
 
 
 class PreviousDecision(msgspec.Struct, frozen=True, rename="camel"):
-    """The decision of the last review about the same access."""
+    """The last decision about the same access of the same person in an earlier review."""
 
     item_number: int
     review_name: str
@@ -266,7 +270,7 @@ class _Item(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewItem(_Item, frozen=True, rename="camel"):
-    """Access to decide about.
+    """Access, an account or a model to decide about.
 
     `moved` says why the reviewer is not the person that the stage names. `reasons` are named facts, `why` the requests
     and models that explained the access when the review was opened, and `drift` what imports showed since. `isSample`
@@ -275,7 +279,10 @@ class ReviewItem(_Item, frozen=True, rename="camel"):
 
 
 class DecisionEntry(msgspec.Struct, frozen=True, rename="camel"):
-    """A decision in the history of an item. `decision` is null if it was withdrawn. `isBulk` marks a bulk decision."""
+    """An entry in the history of an item: a decision, or its withdrawal if `decision` is null.
+
+    `isBulk` marks a bulk decision.
+    """
 
     stage: int
     reviewer: PersonReference

@@ -41,7 +41,10 @@ class _Own(msgspec.Struct, frozen=True):
 
 
 async def submit(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> SubmissionDetail:
-    """Sign the decisions of a reviewer. They are then final, and requests carry them out."""
+    """Sign the decisions of a reviewer, and make requests that carry them out.
+
+    Give items that were kept to the reviewers of the next stage, if there is one.
+    """
     review = await queries.plan_of(db, id, lock=True)
     await lock_open(db, review.id)
     body = check(SubmitBody, raw, permitted.with_administrators(await with_mentioned_identities(db, facts, raw)))
@@ -106,7 +109,7 @@ async def _own_items(db: Db, review: ReviewDetail, reviewer_id: UUID) -> list[_O
 async def _sign(
     db: Db, caller: Caller, review: ReviewDetail, reviewer_id: UUID, own: Sequence[_Own], now: datetime
 ) -> SubmissionDetail:
-    """Store the statement with the counts and a digest of the decisions, and make them final."""
+    """Store the statement with the counts and a digest of the decisions, which become final."""
     reviewer = await _named(db, reviewer_id)
     statement = review.statement
     if not caller.is_person:

@@ -33,8 +33,8 @@ Days = Annotated[int, Field(ge=1, le=366)]
 class ReviewTemplate(msgspec.Struct, frozen=True, rename="camel"):
     """A review that repeats.
 
-    `review` is its body without a due date, which is `daysToReview` after the review is created. `fault` says why the
-    last review could not be opened.
+    `review` is the body of each review, without name and due date. A review is due `daysToReview` after it is created.
+    `fault` says why the last review could not be created or opened, and is empty otherwise.
     """
 
     id: UUID
@@ -50,7 +50,10 @@ class ReviewTemplate(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NewReviewTemplate(Body):
-    """`review` has the fields of a new review without name and due date; `opens` opens each review at once."""
+    """`review` has the fields of a new review without name and due date.
+
+    If `opens` is true, each review is opened when it is created; otherwise it stays a draft.
+    """
 
     name: Name256
     every_months: Months
@@ -144,7 +147,7 @@ async def create_template(db: Db, raw: Json, facts: Facts) -> ReviewTemplate:
             now=facts.now,
         )
     except UniqueViolation:
-        raise Invalid.on("name", f"A template named {body.name} already exists") from None
+        raise Invalid.on("name", f"A template named {body.name} already exists; choose another name") from None
     return await get(db, id)
 
 
@@ -167,7 +170,6 @@ async def change_template(db: Db, id: str, raw: Json, facts: Facts) -> ReviewTem
 
 
 async def delete_template(db: Db, id: str) -> None:
-    """Delete a template; the reviews that it made stay."""
     found = await get(db, id)
     await execute(db, "DELETE FROM review_templates WHERE id = %(id)s", id=found.id)
 

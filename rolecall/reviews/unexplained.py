@@ -15,14 +15,14 @@ from rolecall.reviews.population import Taking
 
 # How long the owner has to decide.
 _DUE_AFTER = timedelta(days=14)
-# If an import shows unexplained access of more people or accounts than this, one review covers all of them.
+# Up to this many people get a review each; more people share one review. The same applies to unmatched accounts.
 _MOST_SINGLE = 10
 
 
 async def open_unexplained(db: Db, application_id: UUID, import_number: int, now: datetime) -> None:
-    """Open a review for each person or unmatched account with new unexplained access, if the application is set to.
+    """If the application is set to, open reviews of unexplained access that this import shows for the first time.
 
-    The first import of an application opens no review.
+    Each person and each unmatched account gets a review, unless there are many. The first import opens no review.
     """
     rows = await fetch_rows(
         db,
@@ -40,9 +40,9 @@ async def open_unexplained(db: Db, application_id: UUID, import_number: int, now
 
 
 async def _asked(db: Db, application_id: UUID, import_number: int) -> list[tuple[ReviewScope, str]]:
-    """Return scopes and titles of reviews about the riskiest access of each person and each account without a person.
+    """Return scopes and titles of reviews about the riskiest new access of each person and of each unmatched account.
 
-    If there are many, one review covers all people, and one all accounts.
+    If there are many people, they share one review. If there are many accounts, they share another.
     """
     found = await fetch_rows(
         db,

@@ -1,4 +1,4 @@
-"""Read what the pages of a review show beside its items: progress, entitlements with their holders, items left."""
+"""Read what the pages of a review show besides its items, such as progress, moved items and reviews that wait."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -41,7 +41,6 @@ class OwnProgress(msgspec.Struct, frozen=True):
 
     @property
     def parts(self) -> list[tuple[str, int]]:
-        """Return the parts of the meter, in the order of the decisions."""
         parts = [(part, self.decisions.get(decision, 0)) for decision, (part, _) in DECISION_PARTS.items()]
         return [*parts, (WITHDRAWN[0], self.decisions.get("Withdrawn", 0))]
 
@@ -168,7 +167,6 @@ async def count_waiting(db: Db, reviewer_ids: Sequence[UUID]) -> int:
 
 
 async def count_overdue(db: Db, now: datetime) -> int:
-    """Count the open reviews whose due date has passed."""
     found: int = await fetch_value(
         db, "SELECT count(*) FROM reviews WHERE status = 'Open' AND due_on < %(now)s", now=now
     )
@@ -197,7 +195,7 @@ _UNDECIDED = """FROM review_items i
 async def by_access(
     db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], page: int, application_id: UUID | None = None
 ) -> Page[AccessToDecide]:
-    """List the entitlements of undecided items, those with the most holders first."""
+    """List the entitlements of undecided items, the ones with the most undecided items first."""
     return await fetch_page(
         db,
         lambda row: AccessToDecide(*row),
@@ -234,7 +232,7 @@ async def undecided_holders(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID
 class ReviewInMap(msgspec.Struct, frozen=True):
     """A review that covers an application.
 
-    `decided` is the percentage of its items there that are decided, without the withdrawn ones.
+    `decided` is the percentage of its items in the application that are decided. Withdrawn items do not count.
     """
 
     application_id: UUID
@@ -295,7 +293,7 @@ async def items_left(db: Db, review_id: UUID, opened_on: datetime, zone: str) ->
 
 
 class ReturnedAccess(msgspec.Struct, frozen=True):
-    """An item whose access came back: with an import, or because its model gives it again."""
+    """An item that was flagged again, because an import shows its access or because its model gives it again."""
 
     id: UUID
     number: int
@@ -320,7 +318,7 @@ async def returned_access(db: Db, review_id: UUID, most: int = 5) -> list[Return
 
 
 class MovedItems(msgspec.Struct, frozen=True):
-    """The number of items that are not reviewed by the person that their stage names, with the reason."""
+    """The number of items that `reviewer` reviews instead of the person that their stage names, with the reason."""
 
     reviewer: str
     reason: str
@@ -328,7 +326,7 @@ class MovedItems(msgspec.Struct, frozen=True):
 
 
 async def moved_items(db: Db, review_id: UUID) -> list[MovedItems]:
-    """Return the reasons why items have another reviewer than the stage names, most items first, up to a limit."""
+    """Count the moved items of each reviewer and reason, most items first, up to a limit."""
     return await fetch_all(
         db,
         MovedItems,

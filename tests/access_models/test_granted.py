@@ -1,4 +1,4 @@
-"""Test the access that several models grant together."""
+"""Test the access that several models grant together, and that SQL and Python rank and name it the same way."""
 
 from itertools import product
 

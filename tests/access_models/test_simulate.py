@@ -29,7 +29,7 @@ async def simulated(client: httpx2.AsyncClient, id: UUID, page: int = 1, **chang
     return simulation
 
 
-def told(simulation: dict[str, Any]) -> list[tuple[str, str, list[str], list[str]]]:
+def summarized(simulation: dict[str, Any]) -> list[tuple[str, str, list[str], list[str]]]:
     def words(given: list[dict[str, Any]]) -> list[str]:
         return [f"{each['permission']} {each['access']}" for each in given]
 
@@ -47,7 +47,7 @@ async def test_simulation_lists_who_joins_and_leaves_and_their_access_changes(
 
     simulation = await simulated(client, id, conditions=in_department("Sales"))
 
-    assert told(simulation) == [
+    assert summarized(simulation) == [
         ("Ada Alpha", "Leaves", [], ["Post Grant", "Clerks Grant"]),
         ("Bob Beta", "Joins", ["Post Grant", "Clerks Grant"], []),
     ]
@@ -65,10 +65,10 @@ async def test_remaining_members_gain_and_lose_the_difference(client: httpx2.Asy
     changed = await simulated(client, id, access=[gives(crm, "Read", "Void")])
 
     assert (same["staying"], same["totalCount"], same["items"]) == (1, 0, [])
-    assert told(changed) == [("Ada Alpha", "Stays", ["Void Grant"], ["Post Grant"])]
+    assert summarized(changed) == [("Ada Alpha", "Stays", ["Void Grant"], ["Post Grant"])]
 
 
-async def test_access_of_another_model_is_neither_gained_nor_lost(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_simulation_compares_the_access_of_all_models_together(client: httpx2.AsyncClient, db: Db) -> None:
     crm = await an_application(db)
     await an_identity(db, "Ada", "Alpha", department="Finance", title="Clerk")
     title = [[{"field": "title", "operator": "is", "value": "Clerk"}]]
@@ -78,8 +78,8 @@ async def test_access_of_another_model_is_neither_gained_nor_lost(client: httpx2
     without = await simulated(client, id, enabled=False)
     more = await simulated(client, id, enabled=True, access=[gives(crm, "Post", "Read", access="Unrestricted")])
 
-    assert told(without) == [("Ada Alpha", "Leaves", [], ["Read Grant"])]
-    assert told(more) == [
+    assert summarized(without) == [("Ada Alpha", "Leaves", [], ["Read Grant"])]
+    assert summarized(more) == [
         ("Ada Alpha", "Stays", ["Post Unrestricted", "Read Unrestricted"], ["Post Modify", "Read Grant"])
     ]
 

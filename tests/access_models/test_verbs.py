@@ -186,7 +186,7 @@ async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncCl
     assert [(problem["field"], problem["message"]) for problem in answer.json()["errors"]] == [
         ("ownerId", f"Identity with id {nobody} not found"),
         ("enabled", "Enabled must be true or false"),
-        ("conditions.0", "Conditions must have at least 1 entries"),
+        ("conditions.0", "Conditions must have at least 1 entry"),
         ("conditions.1.0.field", "Field must be one of type, title, company, division, department, office, "
                                  f"{fields}, customField8, customField9"),
         ("conditions.1.1.value", "Value must be a list of strings"),
@@ -200,7 +200,7 @@ async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncCl
         ("access.1.groups.2", "Groups is required"),
         ("access.1.permissions.0.permission", "Permission is required"),
         ("access.1.permissions.0.access", "Access must not be None"),
-        ("name", "An access model named Taken already exists"),
+        ("name", "An access model named Taken already exists; choose another name"),
     ]  # fmt: skip
 
 
@@ -229,7 +229,9 @@ async def test_name_in_another_models_draft_is_taken(client: httpx2.AsyncClient,
     taken = await client.patch(f"{PATH}/{second}", json={"name": "Third"})
     own = await sent(client, "PATCH", str(first), name="First")
 
-    assert taken.json()["errors"] == [{"field": "name", "message": "An access model named Third already exists"}]
+    assert taken.json()["errors"] == [
+        {"field": "name", "message": "An access model named Third already exists; choose another name"}
+    ]
     assert own["draft"]["name"] == "First"
 
 
@@ -252,7 +254,9 @@ async def test_names_cannot_differ_only_by_surrounding_spaces(client: httpx2.Asy
     again = await client.post(PATH, json={"name": "Clerks\t"})
 
     assert first.json()["draft"]["name"] == "Clerks"
-    assert again.json()["errors"] == [{"field": "name", "message": "An access model named Clerks already exists"}]
+    assert again.json()["errors"] == [
+        {"field": "name", "message": "An access model named Clerks already exists; choose another name"}
+    ]
 
 
 async def test_membership_starts_at_the_time_of_the_writing_transaction(client: httpx2.AsyncClient, db: Db) -> None:

@@ -1,4 +1,4 @@
-"""Create callers for people who use the console."""
+"""Helpers that create callers for people who use the console."""
 
 from rolecall.console import actions as console
 from rolecall.core.caller import Caller

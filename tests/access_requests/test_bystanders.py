@@ -1,4 +1,4 @@
-"""Test that a change of one request leaves all others unchanged."""
+"""Test what verbs and responses leave unchanged: other requests, their reviewers, and access that is not lowered."""
 
 from typing import Any
 from uuid import UUID
@@ -90,7 +90,8 @@ async def test_token_that_resolved_without_being_asked_is_not_asked_later(client
 
     answer = await do(client, id, "respond", type="Resolve", response="Approved")
 
-    assert answer.json()["errors"] == [{"field": "reviewerId", "message": "Reviewer ID is required"}]
+    message = "Reviewer ID is required: name the reviewer whose response this is"
+    assert answer.json()["errors"] == [{"field": "reviewerId", "message": message}]
 
 
 async def test_response_is_refused_in_a_status_that_awaits_another_type(client: httpx2.AsyncClient, db: Db) -> None:

@@ -7,12 +7,16 @@ import httpx2
 import pytest
 
 from rolecall.access_requests import actions, requests_of_person
-from rolecall.access_requests.permitted import ONLY_OWN_PEOPLE
+from rolecall.access_requests.model import RelatedItem
+from rolecall.access_requests.permitted import ONLY_OWN_PEOPLE, relations_to
 from rolecall.access_requests.requests_of_person import concerning
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Invalid
 from rolecall.core.paging import EVERYTHING, Whole
+from rolecall.identities.authority import PersonRelation
+from rolecall.settings.policy import EventType
 from tests.builders import a_token, an_access_request, an_application, an_identity, facts
+from tests.personnel_events.bodies import created, day
 from tests.stand_ins.standing_in import a_stand_in, caller_of
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
@@ -97,7 +101,7 @@ async def test_list_has_what_concerns_the_person_newest_first(db: Db, scene: Sce
     assert (page.total_count, page.total_pages) == (8, 1)
 
 
-async def test_export_has_the_same_requests(db: Db, scene: Scene) -> None:
+async def test_export_has_the_same_requests_as_the_list(db: Db, scene: Scene) -> None:
     export = await concerning(db, EVERYTHING, await caller_of(db, scene.grace))
 
     assert isinstance(export, Whole)
@@ -147,6 +151,40 @@ async def test_list_over_the_limit_keeps_the_newest(db: Db, scene: Scene, monkey
 
     assert scene.names([item.id for item in page.items]) == NEWEST_FIRST[:2]
     assert page.total_count == 2
+
+
+async def test_owner_sees_every_request_of_their_application_whatever_the_limit(
+    db: Db, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests_of_person, "MOST_LISTED", 1)
+    await an_access_request(db, identity_id=scene.max, application_id=scene.payroll)
+
+    page = await concerning(db, 1, await caller_of(db, scene.grace), application_id=scene.payroll)
+
+    assert page.total_count == 2
+
+
+async def test_owner_does_not_see_the_request_of_their_own_offboarding(
+    client: httpx2.AsyncClient, db: Db, scene: Scene
+) -> None:
+    event = await created(client, "offboard", identityId=str(scene.grace), effectiveDate=day(10))
+    related = RelatedItem(
+        id=UUID(event["id"]),
+        kind="Personnel Event",
+        number=event["number"],
+        status="Scheduled",
+        stage="Removal",
+        event_type=EventType.OFFBOARD,
+    )
+    about_grace = {"identity_id": scene.grace, "application_id": scene.payroll}
+    hidden = await an_access_request(db, "Remove", related=related, **about_grace)
+    grace = await caller_of(db, scene.grace)
+
+    page = await concerning(db, 1, grace, application_id=scene.payroll)
+
+    assert scene.names([item.id for item in page.items]) == ["in an owned application"]
+    assert await relations_to(db, grace, hidden) == frozenset()
+    assert PersonRelation.OWNER in await relations_to(db, grace, await an_access_request(db, "Remove", **about_grace))
 
 
 async def test_person_requests_access_only_for_themselves_and_their_people(db: Db, scene: Scene) -> None:

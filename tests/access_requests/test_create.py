@@ -57,7 +57,7 @@ async def test_request_for_a_group_has_no_affected_identity(client: httpx2.Async
     assert answer.json()["status"] == "Open"
 
 
-async def test_removed_and_suspended_privileges_request_access_none(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_remove_requests_access_none_for_its_privileges(client: httpx2.AsyncClient, db: Db) -> None:
     ada, crm = await an_identity(db), await an_application(db)
 
     answer = await create(

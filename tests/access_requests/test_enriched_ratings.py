@@ -9,13 +9,16 @@ from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.core.db import Db, fetch_value
 from rolecall.settings.policy import RequestAction
-from tests.access_requests.completing import created, privileges_of
+from tests.access_requests.enriching import created, privileges_of
 from tests.builders import an_application, an_identity
 from tests.holdings import an_account
 
 
 async def a_nested_ledger(db: Db, ada: UUID) -> UUID:
-    """Nest Clerks in Staff in Officers, which has a Critical permission, and Officers in Clerks as a cycle."""
+    """Nest Clerks in Staff, Staff in Officers and, to form a cycle, Officers in Clerks.
+
+    Officers has a Critical permission. The parent of Guests does not exist.
+    """
     ledger = await an_application(db)
     groups = ("Clerks", "Staff", "Officers", "Guests")
     await an_account(db, ledger, "root", None, groups=groups, permissions=(("Books", "Post", "Grant", "Critical"),))

@@ -8,7 +8,7 @@ from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewRequest
 from rolecall.core.db import Db, execute
 from rolecall.settings.policy import RequestAction
-from tests.access_requests.completing import created
+from tests.access_requests.enriching import created
 from tests.access_requests.walking import PATH
 from tests.builders import an_application, an_identity
 from tests.holdings import a_finished_import, an_account
@@ -48,7 +48,8 @@ async def test_account_of_another_identity_is_rejected_as_target(client: httpx2.
 
     assert refused.status_code == 400
     assert [problem["field"] for problem in refused.json()["errors"]] == ["action", "targetName"]
-    assert refused.json()["errors"][1]["message"] == "Account zoe belongs to another identity"
+    taken = "Account zoe belongs to another identity; name an account of this identity"
+    assert refused.json()["errors"][1]["message"] == taken
     assert unknown["target"]["name"] == "ada.new"
 
 
@@ -56,7 +57,7 @@ Target = tuple[UUID, UUID | None, str | None]
 
 
 async def end_versions(db: Db, run: int) -> None:
-    """Import other metadata for every account and group."""
+    """Replace the version of every account and group by one with other metadata, as an import would."""
     for table in ("account_versions", "group_versions"):
         await execute(db, f"UPDATE {table} SET until_import = %(run)s", run=run)
         await execute(
@@ -85,7 +86,7 @@ async def test_target_is_the_named_account_or_group_or_the_identitys_account(db:
                     SELECT number, username::text AS name FROM accounts UNION ALL SELECT number, name::text FROM groups
                 ) AS h WHERE h.number = v.{key} AND v.until_import IS NULL""",
         )
-    # One group and one account have been removed since.
+    # Remove a group and an account.
     await execute(
         db,
         """UPDATE group_versions SET until_import = from_import + 1

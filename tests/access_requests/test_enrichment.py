@@ -1,4 +1,4 @@
-"""Test how a new request is completed from imported data and access models."""
+"""Test how a new request is enriched from imported data and access models."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.settings.policy import RequestAction
-from tests.access_requests.completing import created, privileges_of
+from tests.access_requests.enriching import created, privileges_of
 from tests.access_requests.walking import PATH, detail_of, events_of
 from tests.application_imports.running import Files, Imports
 from tests.builders import an_access_model, an_access_request, an_application, an_identity
@@ -90,7 +90,7 @@ async def test_privilege_gets_value_and_metadata_from_the_catalogue(
     expected = [("Post", "P1", []), ("Close", "C7", []), ("Read", "", []), ("Clerks", "", cost_centre)]
     assert catalogued(request) == catalogued(event["request"]) == expected
 
-    # Two of three holders have P9 now; the value stored with the request is kept.
+    # Two of three holders now have the value P9. The first request keeps the value P1.
     changed = str(FILES["Permissions"]).replace("cy,Books,,Post,Grant,P1", "cy,Books,,Post,Grant,P9")
     files: Files = {**FILES, "Permissions": changed}
     assert (await imports.run(ledger, files))["status"] == "Finished"
@@ -190,7 +190,7 @@ COMPLETED: dict[tuple[str, str, str], Completed] = {
 }
 
 
-async def test_privileges_are_completed_from_current_access_and_catalogue(
+async def test_privileges_are_enriched_from_current_access_and_catalogue(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     imports = Imports(client, config)

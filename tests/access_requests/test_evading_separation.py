@@ -1,4 +1,4 @@
-"""Test attempts to evade the check of duties: with other accounts, control duties, timing and groups."""
+"""Test attempts to evade separation of duties: with other accounts, control duties, timing and groups."""
 
 import asyncio
 from typing import Any
@@ -22,6 +22,16 @@ from tests.nesting import give, some_groups
 from tests.stand_ins.standing_in import CLERK
 
 
+async def a_company_with_a_control_duty(client: httpx2.AsyncClient, db: Db) -> Company:
+    """Create a company whose rule allows both duties to members of Reviewers."""
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Reviewers": ""}, company.run)
+    review = await a_duty(db, "Review", {"group": "Reviewers"})
+    await client.patch(f"/api/duty-rules/{company.rule}", json={"without": str(review)})
+    await client.post(f"/api/duty-rules/{company.rule}/commit")
+    return company
+
+
 @pytest.mark.parametrize(("accounts", "status"), [(("noor",), 201), (("noor", "noor2"), 400)])
 async def test_access_that_another_account_keeps_is_not_lost(
     client: httpx2.AsyncClient, db: Db, accounts: tuple[str, ...], status: int
@@ -41,11 +51,7 @@ async def test_access_that_another_account_keeps_is_not_lost(
 async def test_requested_control_duty_prevents_conflicts_only_of_its_own_request(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
-    company = await a_company(db, response="Block")
-    await some_groups(db, company.ledger, {"Reviewers": ""}, company.run)
-    review = await a_duty(db, "Review", {"group": "Reviewers"})
-    await client.patch(f"/api/duty-rules/{company.rule}", json={"without": str(review)})
-    await client.post(f"/api/duty-rules/{company.rule}/commit")
+    company = await a_company_with_a_control_duty(client, db)
 
     control = await ask(client, company, company.noor, "Reviewers")
     alone = await ask(client, company, company.noor, "Approvers")
@@ -341,14 +347,8 @@ async def test_control_duty_in_another_application_prevents_a_conflict_if_restor
     assert [len(each) for each in found] == [count, 0]
 
 
-async def test_approver_cannot_lower_the_control_duty_of_other_access_in_the_request(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
-    company = await a_company(db, response="Block")
-    await some_groups(db, company.ledger, {"Reviewers": ""}, company.run)
-    review = await a_duty(db, "Review", {"group": "Reviewers"})
-    await client.patch(f"/api/duty-rules/{company.rule}", json={"without": str(review)})
-    await client.post(f"/api/duty-rules/{company.rule}/commit")
+async def test_approver_cannot_approve_access_without_its_control_duty(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company_with_a_control_duty(client, db)
     made = (await ask(client, company, company.noor, "Reviewers", "Approvers")).json()
     (reviewer,) = await fetch_rows(
         db, "SELECT reviewer_id FROM responses WHERE request_id = %(id)s AND type = 'Approve' LIMIT 1", id=made["id"]
@@ -367,7 +367,30 @@ async def test_approver_cannot_lower_the_control_duty_of_other_access_in_the_req
     assert both.status_code == 200, both.text
 
 
-async def test_permission_that_replaces_a_group_still_gives_its_duty(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_group_keeps_a_duty_that_a_permission_of_the_same_name_gives_too(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Tellers": ""}, company.run)
+    for header in ("Wires", "Cards"):
+        await give(db, company.ledger, "Tellers", "Release run", company.run, header=header)
+    kai = await an_identity(db, "Kai", "Kim")
+    await an_account(db, company.ledger, "kai", kai, groups=("Tellers",), run=company.run)
+    await finish_again(db, company.run)
+    wires, cards = ({"header": header, "permission": "Release run", "access": "None"} for header in ("Wires", "Cards"))
+    prepare = {"header": "Wires", "permission": "Prepare run", "access": "Grant"}
+    target = {"action": "Change", "applicationId": str(company.ledger), "group": "Tellers"}
+
+    one = await client.post(URL, json={**target, "privileges": [wires, prepare]})
+    both = await client.post(URL, json={**target, "privileges": [wires, cards, prepare]})
+
+    assert one.status_code == 400, one.text
+    assert both.status_code == 201, both.text
+
+
+async def test_person_keeps_a_duty_if_a_permission_replaces_the_group_that_gave_it(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_company(db, response="Block")
     wanted = (("Group", "Officers", "None"), ("Group", "Approvers", "Grant"), ("Wires", "Prepare run", "Grant"))
     privileges = [{"header": header, "permission": name, "access": access} for header, name, access in wanted]

@@ -40,7 +40,7 @@ def a_run(ledger: UUID, number: int, files: tuple[Content, ...] = ALL) -> Finish
 
 
 async def findings(db: Db, ledger: UUID, number: int, *ids: UUID, files: tuple[Content, ...] = ALL) -> list[Judgement]:
-    """Compare all requests with the same state, as the closed loop does."""
+    """Judge all requests by the same import, as the closed loop does."""
     requests = {request.id: request for request in await queries.details(db, ids)}
     state = await imported_state(db, a_run(ledger, number, files), list(requests.values()))
     return [judge(requests[id], state) for id in ids]
@@ -97,7 +97,7 @@ async def test_group_that_an_import_no_longer_shows_is_gone(db: Db, ledger: UUID
 
     assert still_there.contradictions == ["Posters still exists"]
     assert gone.is_proved
-    # As the previous import showed it.
+    # The previous import still shows Others.
     assert (await found(db, ledger, run, ids[1])).contradictions == ["Others still exists"]
 
 
@@ -190,7 +190,7 @@ async def test_group_of_another_application_does_not_make_a_privilege_a_membersh
 
 
 @pytest.mark.parametrize(("held", "back"), [("Deny", []), ("Grant", ["ada still has Books Close"])])
-async def test_denied_access_has_not_reappeared(db: Db, ledger: UUID, held: str, back: list[str]) -> None:
+async def test_only_granted_access_has_reappeared(db: Db, ledger: UUID, held: str, back: list[str]) -> None:
     run = await a_finished_import(db, ledger)
     await an_account(db, ledger, "ada", None, permissions=(("Books", "Close", held, "None"),), run=run)
     other = NewPrivilege(header="Books", permission="Open", requested_access=Access.MODIFY)

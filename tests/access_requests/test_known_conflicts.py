@@ -26,7 +26,8 @@ from tests.working import let_the_worker_work
 async def returning_from_leave(client: httpx2.AsyncClient, db: Db) -> list[str]:
     """Let the end of Noor's leave restore Approvers in the ledger and the control duty in another application.
 
-    Approvers also gives the control duty of an unrelated rule.
+    The request for the ledger also restores Checkers, which gives the control duty of an unrelated rule. Return the ids
+    of both requests.
     """
     company = await a_company(db, response="Block")
     await some_groups(db, company.ledger, {"Checkers": ""}, company.run)
@@ -101,7 +102,7 @@ async def test_owner_is_asked_about_a_person_who_joins_the_group_later(
     assert (await get(client, given["id"]))["status"] == "Open"
 
 
-async def test_warning_about_one_member_is_no_approval_after_the_rule_became_stricter(
+async def test_warning_about_one_member_does_not_count_as_approval_by_a_stricter_rule(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, response="Warn")
@@ -225,6 +226,24 @@ async def test_stored_request_found_in_conflict_needs_the_approvals_of_a_new_req
     await client.post(f"{URL}/{earlier['id']}/cancel", json={})
     later = (await ask(client, company, company.noor, "Approvers")).json()
     assert sorted(needed) == sorted(approvers(later))
+
+
+async def test_conflict_found_later_leaves_the_recorded_conflicts_of_other_requests(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db)
+    known = (await ask(client, company, company.noor, "Approvers")).json()
+    await commit(client, company, enabled=False)
+    finn = await an_identity(db, "Finn", "Santos")
+    await an_account(db, company.ledger, "finn", finn, groups=("Officers",), run=company.run)
+    await finish_again(db, company.run)
+    later = (await ask(client, company, finn, "Approvers")).json()
+    assert await conflicts(client, later) == []
+
+    await commit(client, company, enabled=True)
+    await let_the_worker_work(config)
+
+    assert [await conflicts(client, each) for each in (known, later)] == [[("Approve", BOTH)]] * 2
 
 
 async def test_token_of_the_person_does_not_record_the_approval_of_the_rules_owner(

@@ -1,4 +1,4 @@
-"""Test control duties that requests about groups take away."""
+"""Test conflicts of members and new members of a group from which a request takes a control duty."""
 
 import httpx2
 import pytest
@@ -10,7 +10,10 @@ from tests.nesting import give, some_groups
 
 
 async def with_control_of_groups(client: httpx2.AsyncClient, db: Db, *patterns: dict[str, str]) -> Company:
-    """Let members of Reviewers review payments, the control duty; Team is in Readers, which is in Reviewers."""
+    """Create a company with a rule whose control duty is to review payments, defined by `patterns`.
+
+    Reviewers may review payments. Team is in Readers, which is in Reviewers.
+    """
     company = await a_company(db, response="Block")
     await some_groups(db, company.ledger, {"Reviewers": "", "Readers": "Reviewers", "Team": "Readers"}, company.run)
     await give(db, company.ledger, "Reviewers", "Review run", company.run)

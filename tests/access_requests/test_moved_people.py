@@ -1,4 +1,7 @@
-"""Test people who move to another role, and accounts that match another person, while requests are open."""
+"""Test requests of people who move to another role, and of accounts that match another person.
+
+Also test how imports and rollbacks affect such requests, and the order of locks.
+"""
 
 import asyncio
 from datetime import UTC, datetime
@@ -109,7 +112,7 @@ async def test_request_about_a_group_is_checked_when_an_account_in_it_matches_an
     assert (await get(client, given["id"]))["status"] == "Canceled"
 
 
-async def test_completed_request_is_included_in_checks_of_the_person_its_account_matches_now(
+async def test_completed_request_counts_for_the_person_whom_its_account_matches_now(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, response="Block")

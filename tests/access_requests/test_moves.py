@@ -18,7 +18,7 @@ from tests.builders import an_access_request
 
 MILESTONES = ["startedOn", "approvedOn", "resolvedOn", "verifiedOn", "completedOn", "canceledOn"]
 
-# From status, verb, application priority, to status, milestones set, events recorded, activity entries.
+# Columns: status before, verb, application priority, status after, milestones, events, activity entries.
 ROWS: list[tuple[str, str, str, str, set[str], list[str], list[str]]] = [
     ("Pending", "approve", "High", "Open", {"approvedOn", "startedOn"}, ["Approved", "Provisioning"],
      ["Approved", "Provisioning"]),

@@ -4,8 +4,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from rolecall.access_requests import moving, opening
-from rolecall.access_requests.model import CANCEL
+from rolecall.access_requests.model import CANCEL, NewPrivilege
+from rolecall.accounts.model import Access
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows
 from tests.builders import an_access_request, an_identity
@@ -71,8 +74,10 @@ async def test_start_cancels_requests_that_would_give_access_to_leavers(db: Db) 
         await an_access_request(db, action, identity_id=person, now=NOON, scheduled_start=SOON)
         for action, person in asked
     ]
+    lower = [NewPrivilege(header="Group", permission="Readers", requested_access=Access.NONE)]
+    ids.append(await an_access_request(db, "Change", identity_id=ada, now=NOON, scheduled_start=SOON, privileges=lower))
     waiting = await an_access_request(db, identity_id=ada, now=NOON)
-    await opening.approve(db, [ids[0], ids[2]], SYSTEM, NOON)
+    await opening.approve(db, [ids[0], *ids[2:]], SYSTEM, NOON)
     await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=ada)
 
     assert not await opening.move_due(db, SOON)
@@ -82,5 +87,13 @@ async def test_start_cancels_requests_that_would_give_access_to_leavers(db: Db) 
         ("Canceled", "Grant", why),
         ("Open", "Grant", "Provisioning may start"),
         ("Open", "Grant", "Provisioning may start"),
+        ("Open", "None", "Provisioning may start"),
         ("Pending", "None", "Access request created"),
     ]
+
+
+async def test_more_requests_may_be_due_if_a_batch_is_full(db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "_BATCH", 1)
+    await opening.approve(db, [await an_access_request(db, now=NOON, scheduled_start=SOON)], SYSTEM, NOON)
+
+    assert [await opening.move_due(db, SOON) for _ in range(2)] == [True, False]

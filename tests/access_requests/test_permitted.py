@@ -15,8 +15,10 @@ from rolecall.access_requests.permitted import (
     OWN_REQUEST,
     PROVISIONED_IT,
     REPORTED_BY_OTHERS,
+    SECOND_RESPONSE,
     Standing,
     refusal,
+    response_refusal,
 )
 from rolecall.accounts.model import Access
 from rolecall.core.caller import Caller, Scope
@@ -24,6 +26,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Conflict
 from rolecall.core.roles import Role
+from rolecall.settings.policy import RequirementType
 from tests.access_requests.people import a_person
 from tests.access_requests.walking import do, done
 from tests.builders import an_access_request, an_application, an_identity, facts
@@ -94,11 +97,36 @@ def test_administrators_and_operators_may_move_requests_of_others() -> None:
 
 
 def test_auditor_cannot_move_a_request_even_as_its_reviewer() -> None:
-    """They can only cancel requests that they made themselves."""
+    """Auditors can only cancel requests that they made themselves."""
     asked = a_standing(role="Auditor", asked=["Approve", "Verify"], is_provisioner=True)
     own = a_standing(role="Auditor", asked=["Verify"], is_reporter=True, is_provisioner=True)
 
     assert [allowed(asked), allowed(own)] == [set(), {model.CANCEL}]
+
+
+def a_caller(**given: Any) -> Caller:
+    return Caller(ME, "Ada Hopper", frozenset(), is_person=True, **given)
+
+
+@pytest.mark.parametrize("type", RequirementType)
+def test_auditor_cannot_respond_as_reviewer_or_as_stand_in(type: RequirementType) -> None:
+    asked = a_standing(role="Auditor", asked=list(RequirementType))
+    caller = a_caller(stands_in_for=frozenset({(OTHER, type)}))
+
+    assert [response_refusal(asked, caller, type, reviewer) for reviewer in (ME, OTHER)] == [NOT_INVOLVED] * 2
+
+
+def test_person_who_responds_for_one_reviewer_approves_and_verifies_for_no_other() -> None:
+    asked = list(RequirementType)
+    caller = a_caller(stands_in_for=frozenset((OTHER, type) for type in asked))
+
+    def refusals(**given: Any) -> list[str | None]:
+        return [response_refusal(a_standing(asked=asked, **given), caller, type, OTHER) for type in asked]
+
+    assert asked == ["Approve", "Resolve", "Verify"]
+    assert refusals(responds_as=[ME, OTHER]) == [SECOND_RESPONSE, None, SECOND_RESPONSE]
+    assert refusals(responds_as=[OTHER]) == [None] * 3
+    assert refusals(responds_as=[ME], is_alone=True) == [None] * 3
 
 
 def test_api_token_may_make_every_move() -> None:

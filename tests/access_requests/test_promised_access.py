@@ -12,7 +12,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from rolecall.settings.policy import RequestAction
 from tests.access_requests.test_evading_separation import to_group
-from tests.access_requests.test_rechecking import a_mover, approve, commit, get
+from tests.access_requests.test_rechecking import Mover, a_mover, approve, commit, get
 from tests.access_requests.test_separation import BOTH, URL, approvers, ask, conflicts
 from tests.builders import an_application
 from tests.duties.separating import Company, a_company, a_duty, a_rule, finish_again
@@ -22,7 +22,10 @@ from tests.working import let_the_worker_work
 
 
 async def a_controlled_company(client: httpx2.AsyncClient, db: Db) -> Company:
-    """Allow preparing and releasing payments only with reviewing; Reviewers and Temps, which releases, are empty."""
+    """Create a company with a rule whose control duty is to review payments.
+
+    Members of Reviewers review payments, and members of Temps release them. Both groups are empty.
+    """
     company = await a_company(db, response="Block")
     await some_groups(db, company.ledger, {"Reviewers": "", "Temps": ""}, company.run)
     await give(db, company.ledger, "Reviewers", "Review run", company.run)
@@ -33,7 +36,7 @@ async def a_controlled_company(client: httpx2.AsyncClient, db: Db) -> Company:
 
 
 async def controlled_access(client: httpx2.AsyncClient, company: Company) -> str:
-    """Let Noor get a duty and its control duty through the same open request."""
+    """Request a duty and its control duty for Noor in one request, and approve it; return its id."""
     made = (await ask(client, company, company.noor, "Reviewers", "Approvers")).json()
     id: str = (await approve(client, made["id"]))["id"]
     return id
@@ -48,13 +51,19 @@ async def remove_reviewers(client: httpx2.AsyncClient, company: Company) -> dict
     return made
 
 
-async def test_removed_access_that_is_requested_again_is_checked_as_new(
-    client: httpx2.AsyncClient, db: Db, config: Config
-) -> None:
+async def a_mover_without_the_old_access(client: httpx2.AsyncClient, db: Db, config: Config) -> Mover:
+    """Create a mover whose old access is removed and whose new access is approved."""
     mover = await a_mover(client, db, config, "Block")
     await client.post(f"{URL}/{mover.removal}/resolve", json={})
     await let_the_worker_work(config)
     assert (await approve(client, mover.gain))["status"] == "Open"
+    return mover
+
+
+async def test_removed_access_that_is_requested_again_is_checked_as_new(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    mover = await a_mover_without_the_old_access(client, db, config)
 
     assert (await ask(client, mover.company, mover.company.noor, "Officers")).status_code == 400
 
@@ -94,7 +103,7 @@ async def test_control_duty_that_an_earlier_request_takes_away_prevents_no_confl
     assert (await ask(client, company, company.noor, "Reviewers", "Approvers")).status_code == 400
 
 
-async def test_request_is_checked_when_its_group_no_longer_gives_the_control_duty(
+async def test_request_is_canceled_when_its_group_no_longer_gives_the_control_duty(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_controlled_company(client, db)
@@ -160,13 +169,10 @@ async def test_requests_of_an_event_are_not_split_into_empty_ones(db: Db) -> Non
     assert [len(each.privileges) for each in allowed.requests] == [1, 1]
 
 
-async def test_access_is_checked_after_an_import_of_another_application_that_gives_the_removed_duty(
+async def test_open_request_is_canceled_when_another_application_gives_the_removed_duty(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
-    mover = await a_mover(client, db, config, "Block")
-    await client.post(f"{URL}/{mover.removal}/resolve", json={})
-    await let_the_worker_work(config)
-    assert (await approve(client, mover.gain))["status"] == "Open"
+    mover = await a_mover_without_the_old_access(client, db, config)
 
     crm = await an_application(db, "CRM")
     run = await some_groups(db, crm, {"Payers": ""})

@@ -1,5 +1,6 @@
 """Test that stored requests are checked for conflicts again when they open, and when what they relied on changes."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -129,12 +130,13 @@ async def test_access_waits_until_the_removal_is_provisioned(
     mover = await a_mover(client, db, config, "Block")
 
     waiting = await approve(client, mover.gain)
-    await let_the_worker_work(config)
+    await let_the_worker_work(config, datetime.now(UTC) + timedelta(days=2))
     still = await get(client, mover.gain)
     await client.post(f"{URL}/{mover.removal}/{verb}", json={})
     await let_the_worker_work(config)
 
     assert (waiting["status"], still["status"]) == ("Scheduled", "Scheduled")
+    assert still["activity"] == waiting["activity"]
     action, said = last_entry(waiting)
     assert action == "Postponed"
     assert "waits until request #" in said
@@ -187,11 +189,16 @@ async def test_rule_in_effect_again_applies_to_open_requests(
     company = await a_company(db, response=response)
     await commit(client, company, enabled=False)
     made = (await ask(client, company, company.noor, "Approvers")).json()
-    assert (await approve(client, made["id"]))["status"] == "Open"
+    unaffected = (await ask(client, company, await an_identity(db, "Finn", "Santos"), "Juniors")).json()
+    for each in (made, unaffected):
+        assert (await approve(client, each["id"]))["status"] == "Open"
 
     await commit(client, company, enabled=True)
     await let_the_worker_work(config)
 
+    assert {each["approvedAccess"] for each in (await get(client, unaffected["id"]))["target"]["privileges"]} == {
+        "Grant"
+    }
     after = await get(client, made["id"])
     assert (after["status"], approvers(after).count("Hana Makinen")) == (status, owners)
     assert await conflicts(client, after) == [(response, BOTH)]
@@ -328,7 +335,7 @@ async def test_reopened_request_is_checked_against_a_rule_added_meanwhile(
     assert (await get(client, made["id"]))["status"] == "Canceled"
 
 
-async def test_members_who_hold_different_duties_of_a_rule_are_asked_about_once(
+async def test_conflict_of_members_with_different_duties_of_a_rule_is_approved_once(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db)

@@ -185,7 +185,8 @@ async def test_only_a_reviewer_of_the_request_can_respond(client: httpx2.AsyncCl
     assert answer.json()["errors"] == [
         {"field": "reviewerId", "message": "Sam Stranger is not asked to approve this request"}
     ]
-    assert nobody.json()["errors"] == [{"field": "reviewerId", "message": "Reviewer ID is required"}]
+    message = "Reviewer ID is required: name the reviewer whose response this is"
+    assert nobody.json()["errors"] == [{"field": "reviewerId", "message": message}]
 
 
 async def test_reviewer_cannot_respond_twice(client: httpx2.AsyncClient, db: Db) -> None:

@@ -1,4 +1,4 @@
-"""Test requests that would create a conflict of duties: they are shown, need the rule's owner, or are refused."""
+"""Test requests, events and models that would create conflicts, which are shown, need approval, or are refused."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -83,7 +83,7 @@ async def test_request_without_a_new_conflict_needs_no_further_approval(client: 
     assert (await conflicts(client, request), "Hana Makinen" in approvers(request)) == ([], False)
 
 
-async def test_warning_changes_no_approver(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_rule_that_only_warns_changes_no_approver(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db, response="Warn")
 
     request = (await ask(client, company, company.noor, "Approvers")).json()
@@ -163,7 +163,7 @@ async def a_payments_model(db: Db, company: Company) -> UUID:
 
 
 async def block(client: httpx2.AsyncClient, company: Company) -> None:
-    """Make the rule block instead of asking its owner, after a model was committed that it would refuse."""
+    """Make the rule block. Tests do this after they commit a model that a blocking rule would refuse."""
     await client.patch(f"/api/duty-rules/{company.rule}", json={"response": "Block"})
     await client.post(f"/api/duty-rules/{company.rule}/commit")
 
@@ -183,7 +183,7 @@ async def test_model_simulation_counts_people_and_a_blocking_rule_refuses_the_co
 
     assert [(each["rule"], each["people"]) for each in simulated["conflicts"]] == [("Prepare and release", 1)]
     assert refused.status_code == 409
-    said = "The rule Prepare and release refuses this model: it would put 1 person in conflict. "
+    said = "The rule Prepare and release refuses this model: the model would put 1 person in conflict. "
     assert refused.json()["message"].startswith(said)
 
 
@@ -200,7 +200,7 @@ async def test_model_that_combines_blocked_duties_is_refused_although_it_matches
     refused = await client.post(f"/api/access-models/{id}/commit")
 
     assert [(each["rule"], each["people"]) for each in simulated["conflicts"]] == [("Prepare and release", 0)]
-    said = "The rule Prepare and release refuses this model: it gives duties that the rule keeps apart. "
+    said = "The rule Prepare and release refuses this model: the model gives duties that the rule keeps apart. "
     assert (refused.status_code, refused.json()["message"][: len(said)]) == (409, said)
 
 

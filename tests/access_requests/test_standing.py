@@ -41,7 +41,7 @@ async def responses_of(db: Db, id: UUID, type: str) -> list[tuple[str, str, bool
 async def test_standing_depends_only_on_the_request(client: httpx2.AsyncClient, db: Db) -> None:
     cast, resolved, other = await two_requests(client, db, "Resolved")
     token = await fetch_value(db, "SELECT id FROM tokens")
-    # An unrelated token of Grace, her work on another request and its later activity do not count.
+    # An unrelated token of Grace, her work on another request and the later activity of a third request do not count.
     await create_token(db, as_grace(cast), {"name": "hers"}, facts())
     await resolve_as_grace(client, db, cast, other)
     await an_access_request(db, identity_id=UUID(cast.grace), now=clock.now() + timedelta(hours=1))

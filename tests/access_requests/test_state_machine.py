@@ -241,7 +241,6 @@ def test_random_calls_agree_with_the_model(config: Config) -> None:
         walk = settings(
             max_examples=-(-CALLS // STEPS),
             stateful_step_count=STEPS,
-            deadline=None,
             database=None,
             # Shrinking would take longer than the test timeout, and fifty steps are readable without it.
             phases=[Phase.generate],

@@ -51,7 +51,7 @@ async def ledger(db: Db, peter: Caller) -> UUID:
 
 
 async def a_removal(db: Db, ledger: UUID, username: str = "ada") -> str:
-    """Create an open request to take an account out of Posters, which the next import shows as done."""
+    """Create an open request to take an account out of Posters; the next import shows that this was done."""
     ada = await an_identity(db)
     await an_account(db, ledger, username, ada)
     gone = [NewPrivilege(header="Group", permission="Posters", requested_access=Access.NONE)]
@@ -128,6 +128,15 @@ async def test_reason_is_given_again_after_the_request_is_resolved_again(
     await upload(db, config, peter, ledger)
 
     assert len(await entries_of(db, id)) == 2
+
+
+async def test_reason_is_given_for_each_request(db: Db, config: Config, peter: Caller, ledger: UUID) -> None:
+    ids = [await a_removal(db, ledger, username) for username in ("ada", "bob")]
+    for id in ids:
+        await resolve(db, peter, id)
+        await upload(db, config, peter, ledger)
+
+    assert [len(await entries_of(db, id)) for id in ids] == [1, 1]
 
 
 async def test_upload_by_another_person_verifies_afterwards(

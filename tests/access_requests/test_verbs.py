@@ -129,7 +129,7 @@ async def test_assignee_must_be_an_active_identity(client: httpx2.AsyncClient, d
     assert missing.json()["errors"] == [{"field": "assigneeId", "message": "Assignee ID is required"}]
     assert unknown.json()["errors"] == [{"field": "assigneeId", "message": f"Identity with id {nobody} not found"}]
     assert disabled.json()["errors"] == [
-        {"field": "assigneeId", "message": "Identity is Disabled; assign an active person"}
+        {"field": "assigneeId", "message": "Peter Naur is Disabled; assign an active person"}
     ]
     assert assigned["assignee"] == {"id": cast.grace, "name": "Grace Hopper"}
     assert assigned["activity"][-1]["content"] == "Assigned to Grace Hopper"

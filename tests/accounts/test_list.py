@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import httpx2
 import pytest
@@ -21,6 +22,18 @@ async def test_an_unknown_application_is_not_found(client: httpx2.AsyncClient) -
 
     assert answer.status_code == 404
     assert answer.json()["message"] == "Application with id nonsense not found"
+
+
+@pytest.mark.parametrize(
+    "list", ["accounts", "groups", "permissions", "accounts?match=Email", "accounts?asOf=2026-01-01"]
+)
+async def test_list_of_an_application_that_does_not_exist_is_not_found(client: httpx2.AsyncClient, list: str) -> None:
+    id = uuid4()
+
+    answer = await client.get(f"/api/applications/{id}/{list}")
+
+    assert answer.status_code == 404
+    assert answer.json()["message"] == f"Application with id {id} not found"
 
 
 async def test_invalid_as_of_and_invalid_match_are_both_reported(client: httpx2.AsyncClient, db: Db) -> None:

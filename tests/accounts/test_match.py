@@ -1,3 +1,4 @@
+from datetime import timedelta
 from uuid import UUID
 
 import httpx2
@@ -52,6 +53,32 @@ async def test_accounts_match_by_employee_id_then_email_then_name(
     }
     disputed = (await client.get(f"/api/applications/{application}/accounts", params={"match": "disputed"})).json()
     assert ([item["username"] for item in disputed["items"]], disputed["totalCount"]) == (["disputed"], 1)
+
+
+async def test_dispute_names_the_people_whom_the_deciding_rule_finds(
+    client: httpx2.AsyncClient, config: Config, db: Db
+) -> None:
+    grace, hedy = [await an_identity(db, name, "Team", email="team@x.test") for name in ("Grace", "Hedy")]
+    smiths = [await an_identity(db, "John", "Smith") for _ in range(2)]
+    application = await an_application(db)
+    rows = "by-mail,,John,Smith,team@x.test,\nby-name,,John,Smith,,\nunknown,,Kai,Kim,,\n"
+    await Imports(client, config).finish(application, {"Users": HEADER + rows})
+
+    found = await matching.disputes(db, application, 2)
+
+    assert [(each.username, [one.id for one in each.people]) for each in found] == [
+        ("by-mail", [grace, hedy]),
+        ("by-name", sorted(smiths)),
+    ]
+    assert [each.username for each in await matching.disputes(db, application, 1)] == ["by-mail"]
+
+
+async def test_waiting_for_matching_ends_no_earlier_than_the_given_time_and_the_clock(db: Db) -> None:
+    began = clock.now()
+    later = began + timedelta(hours=1)
+
+    assert await matching.wait_for_turns(db, began - timedelta(hours=1)) >= began
+    assert await matching.wait_for_turns(db, later) == later
 
 
 async def test_account_pages_by_match_are_exact_after_pins_and_identity_changes(
@@ -141,7 +168,7 @@ async def test_leaver_is_matched_by_employee_id_and_email_but_never_by_name(
         "namesake": ("Name", str(other)),
     }
     assert await matches(client, application) == expected
-    # Rematching after a change of identities follows the same rule.
+    # Matching again after a change of identities gives the same result.
     await db.execute("UPDATE identities SET title = 'Gone', status = 'Disabled' WHERE id = %s", (gone,))
     await match_again(db)
     assert await matches(client, application) == expected

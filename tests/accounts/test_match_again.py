@@ -128,7 +128,7 @@ async def test_unpinning_an_account_does_not_match_other_accounts(
     found = await accounts(client, application)
     for item in found.values():
         await client.put(f"/api/accounts/{item['id']}/match", json={"never": True})
-    # Remove the pin without matching: only another matching could find the identity again.
+    # Remove the pin of b in the table, so that b would match Ada again if it were matched along with a.
     await db.execute("UPDATE accounts SET pin = NULL WHERE username = 'b'")
 
     assert (await client.delete(f"/api/accounts/{found['a']['id']}/match")).status_code == 204
@@ -162,7 +162,7 @@ async def _in_transaction(db: Db, work: Any) -> None:
 
 
 async def until_one_waits(db: Db) -> None:
-    """Return when another transaction is waiting for a lock."""
+    """Wait until another transaction waits for a lock."""
     sql = """SELECT count(*) FROM pg_locks WHERE NOT granted
              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
     async with asyncio.timeout(60):

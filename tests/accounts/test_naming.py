@@ -1,4 +1,4 @@
-"""Look up permissions, groups and accounts by the names that people write in requests and access models."""
+"""Test the lookup of permissions, groups and accounts by names that people write in requests and access models."""
 
 from typing import Any
 from uuid import UUID
@@ -33,7 +33,7 @@ async def asked(client: httpx2.AsyncClient, application: UUID, *names: tuple[str
     return await client.post(REQUESTS, json={**body, "privileges": privileges})
 
 
-def told(answer: httpx2.Response) -> list[tuple[str, str, str]]:
+def summarized(answer: httpx2.Response) -> list[tuple[str, str, str]]:
     assert answer.status_code == 201, answer.text
     return [
         (each["permission"]["header"], each["permission"]["permission"], each["initialAccess"])
@@ -61,7 +61,7 @@ async def test_permission_is_found_despite_spaces_unicode_form_or_missing_header
 ) -> None:
     answer = await asked(client, ledger, (header, permission))
 
-    assert told(answer) == [("Books", "Post", "Modify")]
+    assert summarized(answer) == [("Books", "Post", "Modify")]
     assert answer.json()["target"]["privileges"][0]["permission"]["riskRating"] == "High"
 
 
@@ -74,8 +74,8 @@ async def test_repeated_and_no_break_spaces_in_names_are_ignored(
     answer = await asked(client, ledger, ("Books", "post\u00a0entries"), ("Group", "über  clerks"))
     decomposed = await asked(client, ledger, ("Group", "U\u0308ber Clerks"))
 
-    assert told(answer) == [("Books", "Post  entries", "Modify"), ("Group", "Über Clerks", "Grant")]
-    assert told(decomposed) == [("Group", "Über Clerks", "Grant")]
+    assert summarized(answer) == [("Books", "Post  entries", "Modify"), ("Group", "Über Clerks", "Grant")]
+    assert summarized(decomposed) == [("Group", "Über Clerks", "Grant")]
 
 
 async def test_unknown_name_is_rejected_with_the_nearest_names(client: httpx2.AsyncClient, ledger: UUID) -> None:
@@ -120,7 +120,7 @@ async def test_any_name_is_accepted_and_rated_critical_if_nothing_was_imported(
     group = await asked(client, ledger, ("Group", "Anyone"))
 
     for answer in answers:
-        told(answer)
+        summarized(answer)
         ratings = {each["permission"]["riskRating"] for each in answer.json()["target"]["privileges"]}
         assert ratings == {"Critical"}
         assert len(answer.json()["requirements"][0]["rules"]) == 2
@@ -138,7 +138,9 @@ async def test_account_is_found_in_another_spelling(
     refused = await client.post(REQUESTS, json={**body, "identityId": str(ada)})
     own = await client.post(REQUESTS, json={**body, "identityId": str(zoe)})
 
-    assert problems(refused) == {"targetName": "Account Zoe.Costa belongs to another identity"}
+    assert problems(refused) == {
+        "targetName": "Account Zoe.Costa belongs to another identity; name an account of this identity"
+    }
     assert own.json()["target"]["name"] == "Zoe.Costa"
 
 
@@ -150,11 +152,11 @@ async def test_case_is_ignored_in_accented_and_non_latin_names(
         await an_account(db, ledger, username, await an_identity(db, username))
         body = {"action": "Add", "applicationId": str(ledger), "identityId": str(ada), "targetName": asked_for}
         assert problems(await client.post(REQUESTS, json=body)) == {
-            "targetName": f"Account {username} belongs to another identity"
+            "targetName": f"Account {username} belongs to another identity; name an account of this identity"
         }
 
 
-async def test_account_of_another_person_is_rejected_even_if_one_of_their_own_differs_only_by_case(
+async def test_account_of_another_person_is_rejected_even_if_an_own_account_differs_only_by_case(
     client: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     zoe, ann = await an_identity(db, "Zoe"), await an_identity(db, "Ann")
@@ -166,13 +168,14 @@ async def test_account_of_another_person_is_rejected_even_if_one_of_their_own_di
     other = await client.post(REQUESTS, json={**body, "targetName": "costa"})
 
     assert own.json()["target"]["name"] == "COSTA"
-    assert problems(other) == {"targetName": "Account costa belongs to another identity"}
+    taken = "Account costa belongs to another identity; name an account of this identity"
+    assert problems(other) == {"targetName": taken}
 
 
 async def test_request_names_are_matched_ignoring_case(client: httpx2.AsyncClient, ledger: UUID) -> None:
     answer = await asked(client, ledger, ("BOOKS", "post"), ("group", "CLERKS"))
 
-    assert told(answer) == [("Books", "Post", "Modify"), ("Group", "Clerks", "Grant")]
+    assert summarized(answer) == [("Books", "Post", "Modify"), ("Group", "Clerks", "Grant")]
 
 
 async def test_exact_spelling_wins_and_ambiguous_spelling_is_rejected(client: httpx2.AsyncClient, ledger: UUID) -> None:
@@ -181,7 +184,11 @@ async def test_exact_spelling_wins_and_ambiguous_spelling_is_rejected(client: ht
     answer = await asked(client, ledger, ("Books", "read"), ("Books", "Read"), groups[0])
     several = await asked(client, ledger, ("Books", "READ"), groups[1])
 
-    assert told(answer) == [("Books", "read", "Grant"), ("Books", "Read", "Grant"), ("Group", "auditors", "Grant")]
+    assert summarized(answer) == [
+        ("Books", "read", "Grant"),
+        ("Books", "Read", "Grant"),
+        ("Group", "auditors", "Grant"),
+    ]
     assert problems(several) == {
         "privileges.0.permission": (
             "Permission Books READ is not known in Payroll; did you mean Books Read or Books read?"
@@ -197,7 +204,7 @@ async def test_removed_entries_are_not_matched(client: httpx2.AsyncClient, db: D
            WHERE permission_number = (SELECT number FROM permissions WHERE permission = 'read')""",
     )
 
-    assert told(await asked(client, ledger, ("Books", "READ"))) == [("Books", "Read", "Grant")]
+    assert summarized(await asked(client, ledger, ("Books", "READ"))) == [("Books", "Read", "Grant")]
 
 
 async def test_names_are_looked_up_only_in_the_application_of_the_request(
@@ -205,7 +212,7 @@ async def test_names_are_looked_up_only_in_the_application_of_the_request(
 ) -> None:
     other = await an_application(db, "Other")
 
-    assert told(await asked(client, other, ("BOOKS", "post"))) == [("BOOKS", "post", "None")]
+    assert summarized(await asked(client, other, ("BOOKS", "post"))) == [("BOOKS", "post", "None")]
 
 
 async def test_two_spellings_of_one_permission_are_rejected_as_duplicates(

@@ -1,4 +1,4 @@
-"""Compare effective access through nested groups with a naive walk of the graph."""
+"""Test nested groups: their parents and cycles, and effective access, compared with a naive walk of the graph."""
 
 from uuid import UUID
 
@@ -21,7 +21,7 @@ GIVERS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True)
 RATINGS = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(["Low", "High", "Critical"]), max_size=4)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(parents=GRAPHS, joined=MEMBERS, givers=GIVERS)
 async def test_effective_access_equals_a_naive_walk_of_the_groups(
     db: Db, parents: dict[str, str], joined: list[str], givers: list[str]
@@ -44,7 +44,7 @@ async def test_effective_access_equals_a_naive_walk_of_the_groups(
         )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(parents=GRAPHS, given_by=RATINGS, curated=RATINGS)
 async def test_ratings_computed_for_all_groups_equal_those_computed_one_by_one(
     db: Db, parents: dict[str, str], given_by: dict[str, str], curated: dict[str, str]
@@ -92,7 +92,10 @@ SHOWN = st.dictionaries(st.sampled_from(SPELLINGS), st.sampled_from(["", "oPS", 
 
 
 def found_parents(shown: dict[str, str], ever: list[str]) -> dict[str, str]:
-    """Return the parent of each group of one import: the exact name, else the first match in `ever`, ignoring case."""
+    """Return the parent of each group of one import, or "" if the parent is not in that import.
+
+    If several groups match the name of the parent ignoring case, an exact match wins, then the oldest group.
+    """
     by_age = [name for name in ever if name in shown]
 
     def parent(named: str) -> str:
@@ -102,7 +105,7 @@ def found_parents(shown: dict[str, str], ever: list[str]) -> dict[str, str]:
     return {name: parent(named) for name, named in shown.items()}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(imports=st.lists(SHOWN, min_size=1, max_size=4))
 async def test_parent_must_be_a_group_in_the_same_import(db: Db, imports: list[dict[str, str]]) -> None:
     ledger = await an_application(db, f"Ledger {await fetch_value(db, 'SELECT count(*) FROM applications')}")

@@ -1,4 +1,4 @@
-"""Test conflicts that a change of a duty or rule ends: the author and the change are recorded, and sides kept."""
+"""Test conflicts that end when a duty, a rule or a match changes: the change is recorded, and the sides are kept."""
 
 from typing import Any
 from uuid import UUID
@@ -9,7 +9,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
 from tests.access_requests.test_moved_people import match
 from tests.builders import an_identity
-from tests.conflicts.test_exceptions import told
+from tests.conflicts.test_exceptions import notifications_about
 from tests.duties.separating import a_company, a_duty, conflict_of, leave
 from tests.working import let_the_worker_work
 
@@ -41,7 +41,7 @@ async def test_change_of_a_duty_that_ends_a_conflict_is_recorded(client: httpx2.
     assert (entry["action"], entry["content"], entry["author"] != "System") == ("Ended", said, True)
     rows = await fetch_rows(db, "SELECT identity_id FROM notifications WHERE kind = 'Conflict Ended'")
     assert rows == [(company.owner,)]
-    assert await told(db, "Conflict Ended") == [("", "1 conflict ended by a change", True)]
+    assert await notifications_about(db, "Conflict Ended") == [("", "1 conflict ended by a change", True)]
 
 
 async def test_ended_conflict_keeps_its_sides_when_the_rule_names_other_duties(
@@ -136,7 +136,7 @@ async def test_match_that_ends_a_conflict_is_recorded(client: httpx2.AsyncClient
     assert (conflict["status"], conflict["sides"]) == ("Ended", before["sides"])
     said = "The conflict ended: an account no longer matches the person"
     assert [each["content"] for each in conflict["activity"]] == [said]
-    assert await told(db, "Conflict Ended") == [("", "1 conflict ended by a change", True)]
+    assert await notifications_about(db, "Conflict Ended") == [("", "1 conflict ended by a change", True)]
     assert sides(await read(client, await conflict_of(db, finn))) == BOTH
 
 
@@ -159,4 +159,4 @@ async def test_simulation_of_a_duty_counts_conflicts_by_rule_and_changes_nothing
     # Noor is in Officers directly, and Sofia through Juniors.
     assert (more["holders"], more["beginning"], more["ending"], more["staying"]) == (2, 1, 0, 1)
     assert wrong.status_code == 400
-    assert ((await read(client, id))["status"], await told(db, "Conflict Ended")) == ("Open", [])
+    assert ((await read(client, id))["status"], await notifications_about(db, "Conflict Ended")) == ("Open", [])

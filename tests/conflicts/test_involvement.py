@@ -1,4 +1,4 @@
-"""Test that an exception is requested and approved twice by different people or their tokens."""
+"""Test that the requester and the two approvers of an exception are different people, even if they use tokens."""
 
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from tests.notifications.notifying import notified
 from tests.stand_ins.standing_in import a_stand_in, caller_of
 
 _REQUESTED = "The person who requested the exception, or their token, cannot approve it; ask another person"
-_RECORDED = "The same person or token recorded the other approval; another must record this one"
+_RECORDED = "A person who took part in the other approval cannot take part in this one; ask another person"
 _OWN = "You cannot approve your own exception; another person must decide"
 
 

@@ -83,7 +83,7 @@ async def test_group_that_gives_both_duties_is_shown(client: httpx2.AsyncClient,
 
 
 async def give_both(db: Db, company: Company) -> None:
-    """Give the group of the officers the other permission too."""
+    """Let the group Officers, which prepares payments, release them too."""
     run = await a_finished_import(db, company.ledger)
     await give(db, company.ledger, "Officers", "Release run", run)
     await finish_again(db, run)

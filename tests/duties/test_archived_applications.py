@@ -14,7 +14,7 @@ async def archive(client: httpx2.AsyncClient, company: Company, *, archived: boo
     assert answer.status_code == 200, answer.text
 
 
-async def test_archiving_an_application_ends_its_conflict_which_keeps_its_sides(
+async def test_archiving_an_application_ends_the_conflict_and_keeps_its_sides(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db)

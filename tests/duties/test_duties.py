@@ -94,7 +94,7 @@ async def an_imported_group(db: Db, application_id: Any, name: str) -> None:
     await finish_again(db, await some_groups(db, application_id, {name: ""}))
 
 
-async def test_pattern_ignores_case_and_matches_from_its_lowest_access(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_pattern_ignores_case_and_requires_its_access_or_more(client: httpx2.AsyncClient, db: Db) -> None:
     await a_company(db)
     modify = await a_duty(db, "Change runs", {"header": "WIRES", "permission": "*RUN", "access": "Modify"})
 
@@ -109,7 +109,7 @@ async def test_duty_in_use_cannot_be_deleted_and_the_error_names_its_rules(clien
 
     refused = await client.delete(f"{URL}/{company.prepare}")
 
-    said = "Duty Prepare payments is used by the rules Prepare and release: remove it from them first"
+    said = "Duty Prepare payments is used in rules (Prepare and release): remove it there first"
     assert (refused.status_code, refused.json()["message"]) == (409, said)
     assert (await client.delete(f"{URL}/{spare}")).status_code == 204
     assert (await client.get(f"{URL}/{spare}")).status_code == 404
@@ -123,7 +123,9 @@ async def test_malformed_duties_are_refused_with_clear_messages(client: httpx2.A
         assert answer.status_code == 400, answer.text
         return {each["field"]: each["message"] for each in answer.json()["errors"]}
 
-    assert await problems(name="prepare payments") == {"name": "A duty named prepare payments already exists"}
+    assert await problems(name="prepare payments") == {
+        "name": "A duty named prepare payments already exists; choose another name"
+    }
     assert await problems(patterns=[{}]) == {
         "patterns.0": "A pattern must name a group, or a header, section or permission"
     }

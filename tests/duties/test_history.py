@@ -33,7 +33,7 @@ PATTERNS: list[dict[str, str]] = [
 RANK = {"Deny": 0, "Grant": 1, "Modify": 2, "Unrestricted": 3}
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STEPS = 10
-# Duties below this number conflict; this one is the control duty.
+# The number of the control duty. Duties with a lower number conflict.
 CONTROL = 4
 
 
@@ -86,7 +86,7 @@ class World(msgspec.Struct):
         return any(fits(pattern, *entry) for pattern in self.patterns[duty] for entry in held)
 
     def owner(self, name: str, place: int) -> int | None:
-        """Return the owner of an account at a time; before its first recorded match, that match counts."""
+        """Return the owner of an account at a time; before its first recorded match, that match applies."""
         matches = [access.owners[name] for _, access in self.moments]
         if all(owner is None for owner in [*matches[:place], matches[place]]):
             return next((owner for owner in matches if owner is not None), None)
@@ -94,7 +94,7 @@ class World(msgspec.Struct):
 
 
 def held_by(access: Access, account: str) -> Iterator[tuple[str, str, str]]:
-    """Yield kind, name and access of everything that an account holds."""
+    """Yield the kind, name and access of everything that an account holds."""
     above = {group for name, start in access.memberships if name == account for group in ways_up(access.parents, start)}
     yield from (("group", group, "Grant") for group in above)
     yield from (("permission", name, level) for (who, name), level in access.given.items() if who in {account, *above})

@@ -79,9 +79,11 @@ async def test_malformed_rules_are_refused_with_clear_messages(client: httpx2.As
     assert await problems(conflicts=[both[0]] * 2) == {"conflicts": "Conflicts must name each duty once"}
     nothing = "00000000-0000-4000-8000-000000000000"
     assert await problems(conflicts=[both[0], nothing]) == {"conflicts": f"Duty with id {nothing} not found"}
-    own = "Without must name a duty that is not among the conflicting ones"
+    own = "Without must name a duty that is not among the conflicting duties"
     assert await problems(without=both[0]) == {"without": own}
-    assert await problems(name="Prepare and release") == {"name": "A rule named Prepare and release already exists"}
+    assert await problems(name="Prepare and release") == {
+        "name": "A rule named Prepare and release already exists; choose another name"
+    }
     assert await problems(response="Shout") == {"response": "Response must be one of Warn, Approve, Block"}
 
 

@@ -28,7 +28,7 @@ BEFORE = """
     SELECT ('00000000-0000-0000-0000-00000000000' || n)::uuid, '00000000-0000-0000-0000-000000000002',
            'AccessRequest' || name, ('2026-01-0' || day || 'Z')::timestamptz, gen_random_uuid(), 'Ada', '{}'
     FROM (VALUES (3, 'Created', 1), (3, 'Resolved', 2), (3, 'Reopened', 3), (3, 'Resolved', 5), (3, 'Completed', 6),
-                 (4, 'Created', 1), (4, 'Resolved', 5), (4, 'Assigned', 6), (4, 'Canceled', 7)) AS told (n, name, day);
+                 (4, 'Created', 1), (4, 'Resolved', 5), (4, 'Assigned', 6), (4, 'Canceled', 7)) AS given (n, name, day);
     INSERT INTO access_model_members (model_id, identity_id, since, list_key)
     VALUES ('00000000-0000-0000-0000-000000000005', '00000000-0000-0000-0000-000000000001', '2026-01-02Z', 'a');
 """

@@ -127,7 +127,7 @@ async def test_past_access_is_read_from_the_last_import_before_that_time(client:
 
 
 @pytest.mark.parametrize("text", ["yesterday", "", "0001-01-01T00:00:00+14:00"])
-async def test_as_of_must_be_a_time(client: httpx2.AsyncClient, db: Db, text: str) -> None:
+async def test_as_of_must_be_a_date_a_time_or_a_number(client: httpx2.AsyncClient, db: Db, text: str) -> None:
     answer = await client.get(f"/api/identities/{await an_identity(db)}/access", params={"asOf": text})
 
     assert answer.status_code == 400

@@ -133,7 +133,7 @@ async def test_request_explains_access_from_its_resolution_until_another_request
         assert await moving.verify(db, [added], SYSTEM, now) == [added]
 
     assert [(await why(client, ada, hours, "Close"))[1] for hours in (1.9, 2, 5, 7.9, 8)] == [[], [1], [1], [1], []]
-    # A group without a request has no reason.
+    # No request explains the membership in Posters.
     assert (await why(client, ada, 5))[1] == []
     answer = await client.get(f"/api/identities/{ada}/access", params={"asOf": at(3).isoformat()})
     [reason] = answer.json()["applications"][0]["accounts"][0]["access"][1]["why"]["accessRequests"]
@@ -278,7 +278,7 @@ class World:
         self.people: dict[UUID, dict[str, str]] = {}
         self.models: dict[UUID, dict[str, Any]] = {}
         self.requests: dict[UUID, tuple[int, UUID, bool]] = {}
-        self.told: list[dict[tuple[UUID, str], tuple[list[str], list[int]]]] = []
+        self.reasons: list[dict[tuple[UUID, str], tuple[list[str], list[int]]]] = []
 
     async def begin(self) -> None:
         ids = [await an_identity(self.db, f"Person {n}", department="Finance") for n in range(3)]
@@ -297,7 +297,7 @@ class World:
             self.db,
             "SELECT id, resolved_on FROM access_requests WHERE status IN ('Resolved', 'Completed')",
         )
-        self.told.append(
+        self.reasons.append(
             {(id, key): self.why(id, key, dict(fulfilled)) for id in self.people for key in ("Posters", "Close")}
         )
 
@@ -384,7 +384,7 @@ async def test_reasons_at_a_past_moment_equal_those_recorded_then(db: Db, seed: 
 
     for hour in world.random.sample(range(1, 61), 20):
         for id in world.people:
-            expected = {key: told for (person, key), told in world.told[hour - 1].items() if person == id}
+            expected = {key: reasons for (person, key), reasons in world.reasons[hour - 1].items() if person == id}
             assert await world.found(id, at(hour + world.random.random() * 0.9)) == expected, (hour, id)
-    assert any(numbers for told in world.told for _, numbers in told.values())
-    assert any(names for told in world.told for names, _ in told.values())
+    assert any(numbers for reasons in world.reasons for _, numbers in reasons.values())
+    assert any(names for reasons in world.reasons for names, _ in reasons.values())

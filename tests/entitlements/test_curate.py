@@ -141,7 +141,7 @@ async def test_owner_who_has_left_can_be_kept_but_not_newly_chosen(client: httpx
 
     assert kept["formerOwner"]["name"] == "Greta Das"
     assert answer.status_code == 400
-    assert answer.json()["errors"] == [{"field": "ownerId", "message": "Owner ID must be the id of an active person"}]
+    assert answer.json()["errors"] == [{"field": "ownerId", "message": "Owner ID must be the ID of an active person"}]
 
 
 async def test_every_change_is_audited_with_before_and_after(client: httpx2.AsyncClient, db: Db) -> None:
@@ -346,7 +346,7 @@ async def test_linked_rename_is_not_reported_as_changed_access(client: httpx2.As
 async def test_notification_links_to_a_page_that_the_owner_may_open(
     client: httpx2.AsyncClient, db: Db, config: Config, role: str | None, link: str
 ) -> None:
-    """The link leads to a page that the owner may open: only roles that see every record may open the catalogue."""
+    """Only roles that see every record may open the catalogue."""
     ledger = await a_ledger(db)
     greta, omar = await an_identity(db, "Greta", "Das"), await an_identity(db, "Omar", "Santos")
     await client.patch(f"/api/applications/{ledger}", json={"ownerId": str(omar)})

@@ -1,4 +1,4 @@
-"""A former name of an entitlement that imports show again."""
+"""Test former names of entitlements that imports show again."""
 
 from typing import Any
 

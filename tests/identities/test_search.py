@@ -124,7 +124,7 @@ async def test_search_results_are_paged_in_list_order(client: httpx2.AsyncClient
         ({"q": "a", "whole": "perhaps"}, ("whole", "Whole must be true or false")),
     ],
 )
-async def test_invalid_search_words_are_rejected(
+async def test_invalid_search_parameters_are_rejected(
     client: httpx2.AsyncClient, asked: dict[str, str], problem: tuple[str, str]
 ) -> None:
     answer = await client.get("/api/identities/search", params=asked)
@@ -144,7 +144,7 @@ async def test_search_needs_the_identities_read_scope(client: httpx2.AsyncClient
 
 
 async def test_search_scans_only_ranges_of_indexes(db: Db) -> None:
-    """A plan that scans the list until the page is full would be slow without matches."""
+    """A plan that scans the list until the page is full would be slow if nobody matches."""
     await execute(
         db,
         """INSERT INTO identities (id, first_name, last_name, first_name_key, last_name_key, email_address, employee_id,

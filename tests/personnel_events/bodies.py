@@ -10,12 +10,12 @@ MISSING = "00000000-0000-4000-8000-000000000001"
 
 
 def day(offset: int) -> str:
-    """Return the date some days from today, as a request body contains it."""
+    """Return the date `offset` days from today, in the format of request bodies."""
     return (datetime.now(UTC).date() + timedelta(days=offset)).isoformat()
 
 
 def midnight(offset: int) -> str:
-    """Return the date some days from today, as a response contains it."""
+    """Return the date `offset` days from today, in the format of responses."""
     return f"{day(offset)}T00:00:00Z"
 
 

@@ -53,5 +53,5 @@ async def test_event_cannot_be_assigned_to_an_inactive_identity(client: httpx2.A
 
     assert answer.status_code == 400
     assert answer.json()["errors"] == [
-        {"field": "assigneeId", "message": "Identity is Disabled; assign an active person"}
+        {"field": "assigneeId", "message": "Ada Lovelace is Disabled; assign an active person"}
     ]

@@ -1,4 +1,4 @@
-"""Test the requests of events against the catalogue and the access of accounts."""
+"""Test that the requests of events depend on the catalogue and on the access that accounts hold."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -5,6 +5,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Invalid
 from rolecall.core.paging import EVERYTHING, Whole
@@ -18,7 +19,7 @@ from tests.stand_ins.standing_in import caller_of
 
 
 class Scene:
-    """Grace supervises Ada; Zoe is a stranger. Each has a leave and an offboarding, in the order of their dates."""
+    """Grace supervises Ada; Zoe is a stranger. Each has a leave and then an offboarding, Grace first and Zoe last."""
 
     def __init__(self, people: dict[str, UUID], events: dict[UUID, str]) -> None:
         self.people, self.events = people, events
@@ -53,7 +54,7 @@ async def test_list_has_events_of_the_person_and_their_reports_but_not_their_own
     assert page.total_count == 3
 
 
-async def test_export_has_the_same_events(db: Db, scene: Scene) -> None:
+async def test_export_has_the_same_events_as_the_list(db: Db, scene: Scene) -> None:
     export = await concerning(db, EVERYTHING, scene.people["Grace"])
 
     assert isinstance(export, Whole)
@@ -109,7 +110,7 @@ async def test_supervisor_creates_events_only_for_their_people_and_within_their_
         identity = {"firstName": "Kai", "lastName": "Kim", **identity}
         return await actions.onboard(db, caller, {"identity": identity, "effectiveDate": day(1)}, facts())
 
-    taken = "Another person already has the e-mail zoe@example.com"
+    taken = "Another person already has the e-mail zoe@example.com; enter another one"
     for attempt, field, message in (
         (moved(zoe), "identityId", ONLY_OWN_PEOPLE),
         (moved(ada, supervisorId=zoe), "identity.supervisorId", ONLY_OWN_LINE),
@@ -126,6 +127,23 @@ async def test_supervisor_creates_events_only_for_their_people_and_within_their_
     await moved(ada, email="ada@example.com", identityType="Temporary")
     await joined(supervisorId=grace, email="kai@example.com")
     await joined(supervisorId=ada)
+
+
+async def test_only_people_without_the_scope_for_identities_must_keep_the_type(db: Db, scene: Scene) -> None:
+    """A change from a person to a shared account would end signing in."""
+    body = {"effectiveDate": day(1), "identity": {"title": "Clerk", "identityType": "Shared"}}
+    everything = frozenset(Scope)
+    without = everything - {Scope.IDENTITIES_WRITE}
+
+    async def change(scopes: frozenset[Scope], *, is_person: bool) -> UUID:
+        caller = Caller(scene.people["Zoe"], "Zoe Zimmer", scopes, is_person=is_person)
+        return await actions.transition_role(db, caller, {"identityId": str(scene.people["Ada"]), **body}, facts())
+
+    await change(everything, is_person=True)
+    await change(without, is_person=False)
+    with pytest.raises(Invalid) as refused:
+        await change(without, is_person=True)
+    assert [each.message for each in refused.value.problems] == [NOT_TYPE]
 
 
 async def test_assignee_finds_the_event_in_their_list(db: Db, scene: Scene) -> None:

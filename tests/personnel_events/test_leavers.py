@@ -215,7 +215,7 @@ async def test_account_that_appears_after_approval_is_removed_too(
     await let_the_worker_work(config, day(11, 13))
     await an_account(db, ledger, "alovelace", ada, groups=("Posters",))
     await an_account(db, ledger, "old", ada, is_active=False)
-    # A request of another event about the account removes nothing.
+    # The leave suspends the account, which does not count as a removal.
     await created(client, "leave-of-absence", identityId=str(ada), effectiveDate="2026-11-15")
     await let_the_worker_work(config, day(11, 15))
 
@@ -224,8 +224,8 @@ async def test_account_that_appears_after_approval_is_removed_too(
     event = await read(client, f"{EVENTS}/{event['id']}")
     assert requests(event) == [("Remove", "ada", "Open"), ("Remove", "alovelace", "Open")]
     assert [stage["status"] for stage in event["stages"]] == ["Completed", "Open", "Scheduled"]
-    told = {entry["action"]: entry["content"] for entry in event["activity"]}
-    assert told["Accounts Found"] == "Accounts created after the approval began are removed too: alovelace"
+    activity = {entry["action"]: entry["content"] for entry in event["activity"]}
+    assert activity["Accounts Found"] == "Accounts created after the approval began are removed too: alovelace"
     late = await read(client, f"{REQUESTS}/{event['stages'][0]['accessRequests'][1]['id']}")
     assert late["target"]["privileges"][0]["permission"]["permission"] == "Posters"
     assert ("Found", "The account was created after the approval began") in [
@@ -266,7 +266,7 @@ async def test_leftovers_lists_active_accounts_of_leavers_without_a_removal(
         return [(i["application"]["name"], i["username"], i["affectedIdentity"]["lastName"]) for i in items]
 
     assert await listed() == []
-    # An account from a later import no longer belongs to an event.
+    # The requests of the event do not cover an account that appears later.
     await an_account(db, ledger, "alovelace", ada)
     await an_account(db, ledger, "old", ada, is_active=False)
     assert await listed() == [("Ledger", "alovelace", "Lovelace")]

@@ -46,7 +46,7 @@ def test_affected_person_cannot_cancel_events_reported_by_others_or_set_the_retu
 
 
 async def transition(db: Db, people: dict[str, UUID], moved: str, changes: dict[str, Any], *scopes: Scope) -> None:
-    """Let Ada plan a role transition; `changes` name people by their keys."""
+    """Let Ada plan a role transition; people in `changes` are named by their keys in `people`."""
     identity = {field: str(people.get(value, value)) for field, value in changes.items()}
     raw = {"identityId": str(people[moved]), "effectiveDate": day(0), "identity": identity}
     caller = Caller(people["ada"], "Ada Lovelace", frozenset({Scope.PERSONNEL_EVENTS_WRITE, *scopes}))

@@ -27,10 +27,10 @@ def gives(application: UUID, *privileges: NewPrivilege) -> Grants:
 def plan(type: EventType, situation: Situation, times: EventDates = FOR_GOOD) -> list[tuple[object, ...]]:
     requests = planned_requests(type, ADA, times, situation)
     assert {(request.identity_id, request.models_in_effect) for request in requests} <= {(ADA, situation.models_after)}
-    return [told(request) for request in requests]
+    return [summarized(request) for request in requests]
 
 
-def told(request: NewRequest) -> tuple[object, ...]:
+def summarized(request: NewRequest) -> tuple[object, ...]:
     names = [f"{p.permission} {p.requested_access}" for p in request.privileges]
     return str(request.action), request.application_id, request.target_name, names, request.scheduled_start
 

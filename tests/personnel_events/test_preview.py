@@ -45,7 +45,7 @@ async def test_preview_of_an_onboarding_stores_nothing(client: httpx2.AsyncClien
                     "section": "",
                     "permission": "Posters",
                     "description": "",
-                    # The group has not been imported.
+                    # A group that was never imported counts as Critical.
                     "riskRating": "Critical",
                 }
             ],
@@ -75,7 +75,7 @@ async def test_preview_of_offboarding_absence_and_role_transition(client: httpx2
     await client.patch("/api/settings", json={"customFields": [{"number": 2, "enabled": True}]})
     body = {"identityId": str(ada), "effectiveDate": day(10)}
 
-    def told(preview: Any) -> list[tuple[str, str, str, list[tuple[str, str, str]]]]:
+    def summarized(preview: Any) -> list[tuple[str, str, str, list[tuple[str, str, str]]]]:
         return [
             (
                 request["action"],
@@ -87,8 +87,8 @@ async def test_preview_of_offboarding_absence_and_role_transition(client: httpx2
         ]
 
     lost = [("Posters", "Grant", "None")]
-    assert told(await previewed(client, type="offboard", **body)) == [("Remove", "Ledger", "ada", lost)]
-    assert told(await previewed(client, type="Absence", **body)) == [("Suspend", "Ledger", "ada", lost)]
+    assert summarized(await previewed(client, type="offboard", **body)) == [("Remove", "Ledger", "ada", lost)]
+    assert summarized(await previewed(client, type="Absence", **body)) == [("Suspend", "Ledger", "ada", lost)]
     moved = await previewed(
         client,
         type="RoleTransition",
@@ -96,7 +96,7 @@ async def test_preview_of_offboarding_absence_and_role_transition(client: httpx2
         identity={"department": "Legal", "customField2": "Legal"},
         **body,
     )
-    assert told(moved) == [
+    assert summarized(moved) == [
         ("Remove", "Ledger", "ada", lost),
         ("Add", "Wiki", "Ada Lovelace", [("Cases", "None", "Grant")]),
     ]

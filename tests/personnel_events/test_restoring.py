@@ -61,7 +61,7 @@ async def back(client: httpx2.AsyncClient, config: Config, leave: Leave) -> tupl
 async def a_request(
     db: Db, leave: Leave, access: Access, group: str = "Posters", *, action: str = "Change", **fields: Any
 ) -> UUID:
-    """Request another access to a group for Ada's account."""
+    """Request this level of access to a group for Ada's account."""
     asked = {"application_id": leave.ledger, "identity_id": leave.ada, "target_name": "ada", "now": clock.now()}
     privilege = NewPrivilege(header="Group", permission=group, requested_access=access)
     return await an_access_request(db, action, **{**asked, "privileges": [privilege], **fields})
@@ -87,7 +87,9 @@ async def test_unfinished_suspension_is_canceled_at_the_end_of_the_leave(
     assert request["status"] == "Canceled"
 
 
-async def test_canceled_suspension_is_not_restored(client: httpx2.AsyncClient, config: Config, leave: Leave) -> None:
+async def test_canceled_suspension_leaves_nothing_to_restore(
+    client: httpx2.AsyncClient, config: Config, leave: Leave
+) -> None:
     event = (await client.get(f"{EVENTS}/{leave.event['id']}")).json()
     [request] = event["stages"][0]["accessRequests"]
     answer = await client.post(f"/api/access-requests/{request['id']}/cancel")
@@ -282,7 +284,7 @@ async def test_other_leaves_that_are_not_in_effect_do_not_prevent_the_restore(
     assert (restored, said) == (["Posters", "Readers"], [])
 
 
-async def test_unverified_suspension_of_an_account_without_privileges_is_restored(
+async def test_account_without_privileges_is_restored_after_an_unverified_suspension(
     client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
 ) -> None:
     grace, wiki = await an_identity(db, "Grace", "Hopper"), await an_application(db, "Wiki", priority="High")

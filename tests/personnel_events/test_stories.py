@@ -59,7 +59,7 @@ class Company:
         await self.post(f"/api/access-models/{made['id']}/commit")
 
     async def employee(self, first: str, last: str, **fields: Any) -> str:
-        """Create a person who joined some time ago."""
+        """Create a person with an onboarding that takes effect today."""
         event = await created(
             self.client,
             "onboard",
@@ -110,7 +110,7 @@ def requests(event: Any, stage: int = 0) -> list[Any]:
     return list(event["stages"][stage]["accessRequests"])
 
 
-def told(event: Any, stage: int = 0) -> list[tuple[str, str, str, str]]:
+def summarized(event: Any, stage: int = 0) -> list[tuple[str, str, str, str]]:
     return [
         (
             request["action"],
@@ -150,7 +150,7 @@ async def test_joiner_gets_the_access_of_three_models_in_two_applications(compan
 
     event = await company.event(event)
     assert statuses(event) == ["Pending", "Open", "Scheduled", "Scheduled"]
-    assert told(event) == [("Add", "Ledger", "Pending", "2026-11-02"), ("Add", "Wiki", "Pending", "2026-11-02")]
+    assert summarized(event) == [("Add", "Ledger", "Pending", "2026-11-02"), ("Add", "Wiki", "Pending", "2026-11-02")]
     first, second = [await company.get(f"{REQUESTS}/{request['id']}") for request in requests(event)]
     assert first["target"]["name"] == "ada@example.com"
     assert privileges(first) == [("Closers", "None", "Grant"), ("Posters", "None", "Grant")]
@@ -174,7 +174,7 @@ async def test_joiner_gets_the_access_of_three_models_in_two_applications(compan
         await company.post(f"{REQUESTS}/{request['id']}/resolve")
     await company.work()
     event = await company.event(event)
-    assert [status for _, _, status, _ in told(event)] == ["Resolved", "Completed"]
+    assert [status for _, _, status, _ in summarized(event)] == ["Resolved", "Completed"]
     assert statuses(event) == ["Resolved", "Completed", "Completed", "Open"]
 
     # The first import lacks a group, the second shows everything as requested.
@@ -225,7 +225,7 @@ async def test_leaver_loses_forty_accounts(company: Company) -> None:
     event = await company.event(event)
     assert statuses(event) == ["Scheduled", "Completed", "Scheduled", "Scheduled"]
     assert len(requests(event)) == 40
-    assert {(action, status) for action, _, status, _ in told(event)} == {("Remove", "Scheduled")}
+    assert {(action, status) for action, _, status, _ in summarized(event)} == {("Remove", "Scheduled")}
 
     await company.work(day(11, 30))
     event = await company.event(event)
@@ -279,7 +279,7 @@ async def test_mover_keeps_both_roles_until_the_end_date(company: Company) -> No
     await company.work(day(10, 26))
     event = await company.event(event)
     assert statuses(event) == ["Pending", "Open", "Scheduled"]
-    assert sorted(told(event)) == [
+    assert sorted(summarized(event)) == [
         ("Add", "Cases", "Pending", "2026-11-02"),
         ("Change", "Wiki", "Pending", "2026-11-02"),
         ("Change", "Wiki", "Pending", "2026-12-01"),
@@ -316,7 +316,7 @@ async def test_mover_keeps_both_roles_until_the_end_date(company: Company) -> No
     )
     event = await company.event(event)
     assert statuses(event) == ["Open", "Completed", "Open"]
-    assert sorted(told(event)) == [
+    assert sorted(summarized(event)) == [
         ("Add", "Cases", "Open", "2026-11-02"),
         ("Change", "Wiki", "Open", "2026-11-02"),
         ("Change", "Wiki", "Scheduled", "2026-12-01"),
@@ -326,7 +326,12 @@ async def test_mover_keeps_both_roles_until_the_end_date(company: Company) -> No
     await company.holds(cases, {"alovelace": ("ada@example.com", "yes", ["Readers"])})
     await company.holds(wiki, {"ada": ("ada@example.com", "yes", ["Everyone", "Finance", "Legal"])})
     event = await company.event(event)
-    assert [status for *_, status, _ in sorted(told(event))] == ["Completed", "Completed", "Scheduled", "Scheduled"]
+    assert [status for *_, status, _ in sorted(summarized(event))] == [
+        "Completed",
+        "Completed",
+        "Scheduled",
+        "Scheduled",
+    ]
     # The roles overlap: the Transition stage stays open until the old access is removed.
     assert statuses(event) == ["Open", "Completed", "Open"]
 
@@ -355,7 +360,7 @@ async def test_end_of_a_leave_restores_only_accounts_that_still_exist(company: C
     await company.work(day(11, 2))
     event = await company.event(event)
     assert statuses(event) == ["Open", "Completed", "Open", "Snoozed"]
-    assert told(event) == [("Suspend", "Ledger", "Open", "2026-11-02"), ("Suspend", "Mail", "Open", "2026-11-02")]
+    assert summarized(event) == [("Suspend", "Ledger", "Open", "2026-11-02"), ("Suspend", "Mail", "Open", "2026-11-02")]
     await resolve_open(company, event)
     await company.holds(ledger, {"ada": ("ada@example.com", "no", ["Posters"])})
     event = await company.event(event)
@@ -371,7 +376,9 @@ async def test_end_of_a_leave_restores_only_accounts_that_still_exist(company: C
     await company.work(day(2, 1, 2027))
     event = await company.event(event)
     assert statuses(event) == ["Open", "Completed", "Completed", "Open"]
-    assert [(action, name, status) for action, name, status, _ in told(event, 2)] == [("Restore", "Ledger", "Open")]
+    assert [(action, name, status) for action, name, status, _ in summarized(event, 2)] == [
+        ("Restore", "Ledger", "Open")
+    ]
     [restore] = requests(event, 2)
     assert privileges(await company.get(f"{REQUESTS}/{restore['id']}")) == [("Posters", "Grant", "Grant")]
     assert [comment["content"] for comment in event["comments"]] == [

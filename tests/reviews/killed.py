@@ -1,7 +1,7 @@
 """Change a review in a transaction, as a process that a test kills.
 
 Arguments: database URL, verb, review, reviewer, and when to wait. With `before-commit` the process waits between the
-change and its commit; otherwise it prints the pid of its database session.
+change and its commit. Otherwise it prints the pid of its database session, and does not wait.
 """
 
 import asyncio

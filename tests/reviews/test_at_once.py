@@ -14,7 +14,8 @@ from rolecall.core.db import Db, fetch_value
 from rolecall.reviews import deciding, following, item_queries, submitting
 from tests.builders import facts
 from tests.evidence.test_genuine_reviews import a_model
-from tests.reviews.reviewing import a_reviewed_company, an_open_review, decide, items_of
+from tests.reviews.company import a_reviewed_company
+from tests.reviews.reviewing import an_open_review, decide, items_of
 from tests.reviews.test_following import archive
 
 CLERK = Caller(UUID(int=5), "Clerk", frozenset(Scope))
@@ -51,7 +52,7 @@ async def test_item_is_not_restored_in_a_review_that_is_being_closed(
 async def test_two_tabs_that_decide_a_model_and_all_items_do_not_deadlock(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
-    """One tab decides the model and so items earlier in the list; the other tab decides the whole list."""
+    """One tab decides the model and the items below it, which come earlier in the list; the other decides the list."""
     company = await a_reviewed_company(db)
     await a_model(db, company)
     review = await an_open_review(client, explained="by model")

@@ -10,19 +10,24 @@ from rolecall.core.db import Db, execute
 from tests.duties.separating import finish_again
 from tests.evidence.test_genuine_reviews import a_model, problems
 from tests.holdings import a_finished_import
-from tests.reviews.reviewing import (
-    Reviewed,
-    a_reviewed_company,
-    an_open_review,
-    decide,
-    follow,
-    items_of,
-    post,
-    submit_all,
-)
+from tests.reviews.company import Reviewed, a_reviewed_company, follow
+from tests.reviews.reviewing import an_open_review, decide, items_of, post, submit_all
 
-BY_MODEL = {"explained": "by model"}
 LATER = (datetime.now(UTC) + timedelta(days=9)).isoformat()
+
+
+async def a_review_by_model(client: httpx2.AsyncClient, db: Db) -> tuple[Reviewed, str]:
+    """Open a review in which an item about the model decides the items below it."""
+    company = await a_reviewed_company(db)
+    await a_model(db, company)
+    return company, await an_open_review(client, explained="by model")
+
+
+async def keep_pending(client: httpx2.AsyncClient, review: str, **filters: str) -> None:
+    """Keep the pending items, except those below a model."""
+    for item in await items_of(client, review, status="Pending", **filters):
+        if item["subject"] == "Model" or not item["why"]["accessModels"]:
+            await decide(client, item, "Keep")
 
 
 async def the_model(client: httpx2.AsyncClient, review: str) -> dict[str, Any]:
@@ -51,14 +56,10 @@ async def import_membership(db: Db, company: Reviewed, is_member: bool) -> None:
 async def test_item_that_returns_after_its_model_was_submitted_is_decided_by_itself(
     client: httpx2.AsyncClient, db: Db, tmp_path: Path
 ) -> None:
-    company = await a_reviewed_company(db)
-    await a_model(db, company)
-    review = await an_open_review(client, **BY_MODEL)
+    company, review = await a_review_by_model(client, db)
     await import_membership(db, company, False)
     model = await the_model(client, review)
-    for item in await items_of(client, review, reviewerId=model["reviewer"]["id"], status="Pending"):
-        if item["subject"] == "Model" or not item["why"]["accessModels"]:
-            await decide(client, item, "Keep")
+    await keep_pending(client, review, reviewerId=model["reviewer"]["id"])
     await post(client, f"/api/reviews/{review}/submit", {"reviewerId": model["reviewer"]["id"]})
 
     await import_membership(db, company, True)
@@ -72,9 +73,7 @@ async def test_item_that_returns_after_its_model_was_submitted_is_decided_by_its
 async def test_items_below_a_reassigned_model_are_undecided_again(
     client: httpx2.AsyncClient, db: Db, tmp_path: Path
 ) -> None:
-    company = await a_reviewed_company(db)
-    await a_model(db, company)
-    review = await an_open_review(client, **BY_MODEL)
+    company, review = await a_review_by_model(client, db)
     model = await the_model(client, review)
     await decide(client, model, "Revoke")
 
@@ -90,25 +89,22 @@ async def test_items_below_a_reassigned_model_are_undecided_again(
 async def test_keeping_a_model_against_a_recommendation_below_it_needs_a_comment(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
-    company = await a_reviewed_company(db)
-    await a_model(db, company)
-    review = await an_open_review(client, **BY_MODEL)
+    company, review = await a_review_by_model(client, db)
     await execute(db, "UPDATE review_items SET recommendation = 'Revoke' WHERE account_number IS NOT NULL")
     model = await the_model(client, review)
     path = f"/api/review-items/{model['id']}/decide"
 
     bare = await client.post(path, json={"decision": "Keep", "reviewerId": model["reviewer"]["id"]})
-    told = await decide(client, model, "Keep")
+    kept = await decide(client, model, "Keep")
 
     assert (bare.status_code, bare.json()["errors"][0]["field"]) == (400, "comment")
-    assert told["status"] == "Approved"
+    assert kept["status"] == "Approved"
     assert (await emres_item(client, company, review))["decision"] == "Keep"
 
 
 async def test_model_without_items_below_it_cannot_be_kept_until_a_date(client: httpx2.AsyncClient, db: Db) -> None:
-    company = await a_reviewed_company(db)
-    await a_model(db, company)
-    alone, above = await an_open_review(client, "Model"), await an_open_review(client, **BY_MODEL)
+    _, above = await a_review_by_model(client, db)
+    alone = await an_open_review(client, "Model")
     [item] = await items_of(client, alone)
     body = {"decision": "Keep Until", "until": LATER, "reviewerId": item["reviewer"]["id"], "comment": "for now"}
 
@@ -122,15 +118,11 @@ async def test_model_without_items_below_it_cannot_be_kept_until_a_date(client: 
 async def test_model_that_was_passed_on_is_submitted_by_its_new_reviewer(
     client: httpx2.AsyncClient, db: Db, tmp_path: Path
 ) -> None:
-    company = await a_reviewed_company(db)
-    await a_model(db, company)
-    review = await an_open_review(client, **BY_MODEL)
+    company, review = await a_review_by_model(client, db)
     model = await the_model(client, review)
     await decide(client, model, "Keep")
     await decide(client, model, "Not Mine", identityId=str(company.owen))
-    for item in await items_of(client, review, status="Pending"):
-        if item["subject"] == "Model" or not item["why"]["accessModels"]:
-            await decide(client, item, "Keep")
+    await keep_pending(client, review)
     await submit_all(client, review)
 
     assert (await client.get(f"/api/reviews/{review}")).json()["status"] == "Completed"

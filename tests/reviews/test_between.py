@@ -19,23 +19,13 @@ from tests.builders import an_access_model, an_application, an_identity
 from tests.duties.separating import finish_again
 from tests.evidence.test_genuine_reviews import problems
 from tests.holdings import a_finished_import
-from tests.reviews.reviewing import (
-    Reviewed,
-    a_reviewed_company,
-    an_open_review,
-    decide,
-    follow,
-    give_back,
-    items_of,
-    post,
-    submit_all,
-    take_away,
-)
+from tests.reviews.company import Reviewed, a_reviewed_company, follow, give_back, take_away
+from tests.reviews.reviewing import an_open_review, decide, items_of, post, submit_all
+from tests.reviews.test_coverage import covered
 from tests.reviews.test_following import (
     RISKY,
     archive,
     change_model,
-    covered,
     decide_all,
     event_names,
     risky_item,
@@ -53,7 +43,7 @@ async def ledger(client: httpx2.AsyncClient, db: Db, config: Config) -> Ledger:
 async def approve_again(
     client: httpx2.AsyncClient, db: Db, company: Reviewed, access: str, action: str = "Change"
 ) -> None:
-    """Request the risky permission for Joana, approved with this access."""
+    """Request this access to the risky permission for Joana, and approve the request."""
     body = {"action": "Change", "applicationId": str(company.ledger), "identityId": str(company.joana)}
     asked = {"header": "Payments", "section": "", "permission": RISKY, "access": access}
     made = await post(client, "/api/access-requests", {**body, "targetName": "joana", "privileges": [asked]}, 201)
@@ -66,7 +56,7 @@ async def approve_again(
 
 
 async def removed(client: httpx2.AsyncClient, db: Db) -> tuple[Reviewed, str]:
-    """Return a review in which Joana's risky permission was revoked and removed."""
+    """Create a review in which Joana's risky permission was revoked and removed; return the company and the review."""
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     await decide_all(client, review, "Revoke")
@@ -82,7 +72,7 @@ async def removed(client: httpx2.AsyncClient, db: Db) -> tuple[Reviewed, str]:
 async def test_returned_access_is_approved_only_by_a_new_request_for_at_least_that_access(
     client: httpx2.AsyncClient, db: Db, access: str, action: str, status: str
 ) -> None:
-    """A request for less does not approve it, nor does the end of a leave that restores what was suspended."""
+    """A request for lower access does not approve it, nor does a request that restores the account after a leave."""
     company, review = await removed(client, db)
 
     await approve_again(client, db, company, access, action)

@@ -10,16 +10,8 @@ from psycopg.errors import CheckViolation
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.reviews import following
 from tests.builders import an_access_model, an_identity, own_tokens
-from tests.reviews.reviewing import (
-    a_reviewed_company,
-    an_open_review,
-    decide,
-    follow,
-    items_of,
-    post,
-    submit_all,
-    take_away,
-)
+from tests.reviews.company import a_reviewed_company, follow, take_away
+from tests.reviews.reviewing import an_open_review, decide, items_of, keep_all, post, submit_all
 
 
 async def refused(client: httpx2.AsyncClient, item: dict[str, Any], **body: Any) -> str:
@@ -40,7 +32,9 @@ async def test_nobody_reviews_their_own_account(client: httpx2.AsyncClient, db: 
     assert items[0]["moved"] == "Joana Moreau holds the account; the supervisor's supervisor reviews it instead"
 
 
-async def test_the_owner_of_a_model_does_not_review_what_it_explains(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_owner_of_a_model_does_not_review_access_that_the_model_explains(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_reviewed_company(db)
     granted = [{"applicationId": str(company.ledger), "groups": ["Bookkeeper"]}]
     await an_access_model(db, "Accounting", access=granted, ownerId=str(company.carla))
@@ -293,9 +287,7 @@ async def test_items_kept_by_hand_are_carried_over_except_a_sample(client: httpx
     granted = [{"applicationId": str(company.ledger), "groups": ["Bookkeeper"]}]
     await an_access_model(db, "Accounting", access=granted, ownerId=str(company.greta))
     before = await an_open_review(client)
-    for item in await items_of(client, before):
-        await decide(client, item, "Keep")
-    await submit_all(client, before)
+    await keep_all(client, before)
 
     review = await an_open_review(client, explained="carry over")
 

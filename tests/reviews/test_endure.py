@@ -22,7 +22,8 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.cli.commands import environment
 from tests.evidence.test_genuine_reviews import problems
 from tests.figures import measured
-from tests.reviews.reviewing import Reviewed, a_draft, a_reviewed_company, post
+from tests.reviews.company import Reviewed, a_reviewed_company
+from tests.reviews.reviewing import a_draft, post
 from tests.reviews.test_kill import ROOT
 
 KILLS = int(os.environ.get("ROLECALL_REVIEW_KILLS", "3"))
@@ -75,7 +76,7 @@ class Killing:
         self.usual[verb] = time.monotonic() - started
 
     async def kill_during(self, verb: str, review: str, chance: random.Random) -> None:
-        """Kill a process at a random time, and wait until the database has noticed."""
+        """Kill a process at a random time, wait until its database session has ended, and check the review."""
         process, backend = await self._start(verb, review)
         await asyncio.sleep(chance.uniform(0, self.usual[verb]))
         if process.returncode is None:
@@ -101,11 +102,12 @@ class Killing:
         return bool(status == "Closed")
 
     async def a_review(self, verb: str) -> str:
-        """Prepare a review so that only the verb is left to run."""
+        """Prepare a review that a process can open, decide or close, as the verb says."""
         draft = await a_draft(self.client, "Application", onSilence="flag", scope={"identityIds": [self.holder]})
         if verb != "open":
             await post(self.client, f"/api/reviews/{draft}/open")
         if verb == "close":
+            # The first close only holds the review; the process confirms it.
             await execute(self.db, "UPDATE reviews SET due_on = now() - interval '1 hour' WHERE status = 'Open'")
             await post(self.client, f"/api/reviews/{draft}/close")
         return draft
@@ -114,7 +116,7 @@ class Killing:
     def holder(self) -> str:
         return str(self.company.emre)
 
-    async def close_loop(self) -> None:
+    async def cancel_requests(self) -> None:
         """Cancel all requests, so that the next review makes requests of its own."""
         sql = "UPDATE access_requests SET status = 'Canceled' WHERE status <> 'Canceled'"
         await execute(self.db, sql)
@@ -135,7 +137,7 @@ async def test_kill_leaves_no_partial_change_of_a_review(
     killing, chance = Killing(client, db, config, company), random.Random()
     for verb in VERBS:
         await killing.run(verb, await killing.a_review(verb))
-        await killing.close_loop()
+        await killing.cancel_requests()
     for n in range(KILLS):
         verb = VERBS[n % len(VERBS)]
         review = await killing.a_review(verb)
@@ -146,6 +148,6 @@ async def test_kill_leaves_no_partial_change_of_a_review(
         assert (await post(client, f"/api/reviews/{review}/check"))["isSame"] is True
         if verb == "close":
             assert await problems(db, review, tmp_path) == []
-        await killing.close_loop()
+        await killing.cancel_requests()
     said = ", ".join(f"{what} {count}" for what, count in sorted(killing.found.items()))
     measured(f"{KILLS} kills in reviews of {2 * ACCOUNTS:,} items: {said}; every digest and every decision whole")

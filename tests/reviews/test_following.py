@@ -12,26 +12,14 @@ from rolecall.access_models import actions as models
 from rolecall.access_requests import actions as requests
 from rolecall.applications.actions import change_application
 from rolecall.core.caller import SYSTEM
-from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.reviews import following
 from rolecall.reviews.coverage import numbers
-from tests.builders import an_access_model, an_application, facts
+from tests.builders import an_access_model, facts
 from tests.duties.separating import finish_again
-from tests.holdings import a_finished_import, an_account
-from tests.reviews.reviewing import (
-    DUE,
-    Reviewed,
-    a_draft,
-    a_reviewed_company,
-    an_open_review,
-    decide,
-    follow,
-    give_back,
-    items_of,
-    post,
-    submit_all,
-    take_away,
-)
+from tests.holdings import a_finished_import
+from tests.reviews.company import Reviewed, a_reviewed_company, follow, give_back, take_away
+from tests.reviews.reviewing import DUE, an_open_review, decide, items_of, post, submit_all
 from tests.stand_ins.standing_in import caller_of
 
 RISKY = "Release run"
@@ -67,7 +55,7 @@ async def event_names(db: Db, review: str) -> list[str]:
 
 
 async def import_without(db: Db, company: Reviewed, username: str) -> int:
-    """Import data without an account and everything that it held."""
+    """Import data in which an account is missing, with everything that it held."""
     run = await a_finished_import(db, company.ledger)
     for table, column in (
         ("account_versions", "account_number"),
@@ -294,56 +282,6 @@ async def test_removal_of_returned_access_is_requested_and_counted(client: httpx
     assert (await numbers(db, datetime.now(UTC))).flagged_items == 1
 
 
-async def covered(client: httpx2.AsyncClient) -> dict[str, int | None]:
-    """Return the number of the last review of each application."""
-    items = (await client.get("/api/reviews/coverage")).json()["items"]
-    return {each["application"]["name"]: each["lastReview"] and each["lastReview"]["number"] for each in items}
-
-
-async def test_narrowed_review_does_not_cover_an_application(client: httpx2.AsyncClient, db: Db) -> None:
-    await a_reviewed_company(db)
-    group = await fetch_value(db, "SELECT id FROM entitlements WHERE name = 'Approvers'")
-    narrow = await an_open_review(client, "Application", scope={"entitlementIds": [str(group)]})
-    await decide_all(client, narrow)
-
-    after_narrow = await covered(client)
-    whole = await an_open_review(client, "Application")
-    await decide_all(client, whole)
-
-    assert await status_of(client, narrow) == await status_of(client, whole) == "Completed"
-    assert (after_narrow, await covered(client)) == ({"Finance Ledger": None}, {"Finance Ledger": 2})
-
-
-async def test_changed_review_contains_access_that_a_privileged_review_left_out(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
-    await a_reviewed_company(db)
-    await execute(db, "UPDATE entitlements SET is_privileged = true WHERE name = 'Approvers'")
-    await decide_all(client, await an_open_review(client, "Privileged"))
-
-    changed = await an_open_review(client, "Changed")
-
-    assert len(await items_of(client, changed)) == 5
-
-
-async def test_named_application_without_data_is_refused(client: httpx2.AsyncClient, db: Db) -> None:
-    company = await a_reviewed_company(db)
-    treasury = await an_application(db, "Treasury")
-    run = await a_finished_import(db, treasury)
-    await an_account(db, treasury, "emre2", company.emre, groups=("Readers",), run=run)
-    empty = await an_application(db, "Voting")
-    scope = {"applicationIds": [str(each) for each in (company.ledger, treasury, empty)]}
-    draft = await a_draft(client, scope=scope)
-    await execute(db, "UPDATE applications SET is_archived = true WHERE id = %(id)s", id=treasury)
-
-    refused = await post(client, f"/api/reviews/{draft}/open", status=409)
-
-    assert refused["message"] == (
-        "Treasury is archived; Voting has no finished import."
-        " Remove these applications from the scope, or import their data"
-    )
-
-
 async def test_changes_by_the_service_are_audited_with_a_digest(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
@@ -360,7 +298,7 @@ async def test_changes_by_the_service_are_audited_with_a_digest(client: httpx2.A
 
 
 @pytest.mark.parametrize("on_silence", ["flag", "approve"])
-async def test_close_with_many_unsigned_revocations_is_held(
+async def test_close_with_many_unsubmitted_revocations_is_held(
     client: httpx2.AsyncClient, db: Db, on_silence: str
 ) -> None:
     await a_reviewed_company(db)

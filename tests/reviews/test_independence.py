@@ -14,16 +14,8 @@ from rolecall.core.roles import Role
 from rolecall.reviews import accepting, deciding, moving, submitting
 from rolecall.reviews.shapes import ReviewItemDetail, SubmissionDetail
 from tests.builders import an_access_model, facts, own_tokens
-from tests.reviews.reviewing import (
-    Reviewed,
-    a_reviewed_company,
-    an_open_review,
-    decide,
-    follow,
-    items_of,
-    post,
-    submit_all,
-)
+from tests.reviews.company import Reviewed, a_reviewed_company, follow
+from tests.reviews.reviewing import an_open_review, decide, items_of, keep_all, post
 from tests.stand_ins.standing_in import a_leave, a_stand_in, caller_of
 
 TWO_STAGES = [{"reviewer": "Supervisor"}, {"reviewer": "Application Owner"}]
@@ -129,7 +121,7 @@ async def test_absent_reviewer_is_replaced_by_the_stand_in_when_the_review_is_op
     assert item["moved"] == "Carla Abadi is absent; Owen Park stands in"
 
 
-async def test_person_who_was_matched_after_opening_cannot_decide(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_reviewer_who_got_the_account_after_opening_cannot_decide(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client, "Application")
     [item] = [item for item in await items_of(client, review) if item["account"]["username"] == "svc"]
@@ -211,9 +203,7 @@ async def a_carried_review(client: httpx2.AsyncClient, db: Db, company: Reviewed
     """Open a review in which some items are carried over from an earlier one, and one is a sample."""
     await a_model(db, company, company.greta)
     before = await an_open_review(client)
-    for item in await items_of(client, before):
-        await decide(client, item, "Keep")
-    await submit_all(client, before)
+    await keep_all(client, before)
     return await an_open_review(client, explained="carry over")
 
 
@@ -245,9 +235,7 @@ async def test_decision_about_one_person_is_not_carried_over_to_another(client: 
     company = await a_reviewed_company(db)
     await a_model(db, company, company.greta)
     before = await an_open_review(client)
-    for item in await items_of(client, before):
-        await decide(client, item, "Keep")
-    await submit_all(client, before)
+    await keep_all(client, before)
     await execute(
         db,
         """UPDATE accounts SET identity_id = CASE username WHEN 'emre' THEN %(joana)s ELSE %(emre)s END

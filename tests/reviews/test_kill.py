@@ -11,7 +11,8 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from tests.builders import own_tokens
 from tests.cli.commands import environment
-from tests.reviews.reviewing import a_draft, a_reviewed_company, an_open_review, items_of, post
+from tests.reviews.company import a_reviewed_company
+from tests.reviews.reviewing import a_draft, an_open_review, items_of, post
 
 ROOT = Path(__file__).parents[2]
 

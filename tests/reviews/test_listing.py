@@ -10,7 +10,8 @@ import pytest
 from rolecall.core.db import Db, fetch_rows
 from rolecall.reviews import reason_lists
 from rolecall.reviews.model import ItemFact
-from tests.reviews.reviewing import Reviewed, a_reviewed_company, an_open_review, decide, items_of
+from tests.reviews.company import Reviewed, a_reviewed_company
+from tests.reviews.reviewing import an_open_review, decide, items_of
 
 
 async def filters_in(db: Db, company: Reviewed, review: str) -> list[dict[str, str]]:

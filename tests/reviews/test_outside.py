@@ -18,17 +18,8 @@ from rolecall.reviews import accepting, closing
 from tests.builders import facts
 from tests.duties.separating import finish_again
 from tests.holdings import a_finished_import
-from tests.reviews.reviewing import (
-    Reviewed,
-    a_reviewed_company,
-    an_open_review,
-    decide,
-    follow,
-    items_of,
-    post,
-    submit_all,
-    take_away,
-)
+from tests.reviews.company import Reviewed, a_reviewed_company, follow, take_away
+from tests.reviews.reviewing import an_open_review, decide, items_of, post, submit_all
 from tests.reviews.test_following import RISKY, decide_all, risky_item, status_of
 from tests.reviews.test_independence import decide_as, items_about, submit_as
 from tests.stand_ins.standing_in import a_leave, a_stand_in, caller_of

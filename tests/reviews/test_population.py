@@ -13,21 +13,14 @@ from tests.builders import an_access_model, an_application, an_identity
 from tests.duties.separating import finish_again
 from tests.holdings import a_finished_import, an_account
 from tests.nesting import give, some_groups
-from tests.reviews.reviewing import (
-    a_draft,
-    a_reviewed_company,
-    an_open_review,
-    decide,
-    items_of,
-    post,
-    submit_all,
-)
+from tests.reviews.company import a_reviewed_company
+from tests.reviews.reviewing import a_draft, an_open_review, decide, items_of, keep_all, post, submit_all
 
 GROUPS, PERMISSIONS = ["G1", "G2", "G3"], ["P1", "P2", "P3", "P4"]
 
 
 async def a_random_history(db: Db, chance: random.Random) -> Any:
-    """Import accounts that gain and lose groups and permissions at random; return the application."""
+    """Import accounts with random groups and permissions, some of which later imports end; return the application."""
     application = await an_application(db, "Ledger")
     people = [await an_identity(db, f"First {n}", "Last", department=chance.choice(["A", "B"])) for n in range(6)]
     run = await a_finished_import(db, application)
@@ -167,9 +160,7 @@ async def test_unexplained_review_excludes_access_that_a_model_explains(client: 
 async def test_changed_review_contains_access_added_since_the_last_one(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     before = await an_open_review(client, "Application")
-    for item in await items_of(client, before):
-        await decide(client, item, "Keep")
-    await submit_all(client, before)
+    await keep_all(client, before)
     run = await a_finished_import(db, company.ledger)
     await an_account(db, company.ledger, "new", company.joana, groups=("Approvers",), run=run)
     await finish_again(db, run)
@@ -195,9 +186,7 @@ async def test_access_that_appears_later_is_listed_separately(client: httpx2.Asy
 
 
 async def keep_everything(client: httpx2.AsyncClient, review: str) -> None:
-    for item in await items_of(client, review):
-        await decide(client, item, "Keep")
-    await submit_all(client, review)
+    await keep_all(client, review)
 
 
 async def import_account(db: Db, application: Any, username: str, is_active: bool) -> None:

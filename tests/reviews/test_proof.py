@@ -11,16 +11,8 @@ from rolecall.access_requests.opening import move_due
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from tests.builders import an_application, an_identity
-from tests.reviews.reviewing import (
-    a_reviewed_company,
-    an_open_review,
-    decide,
-    follow,
-    items_of,
-    post,
-    submit_all,
-    take_away,
-)
+from tests.reviews.company import a_reviewed_company, follow, take_away
+from tests.reviews.reviewing import an_open_review, decide, items_of, post, submit_all
 from tests.reviews.test_following import RISKY, decide_all, risky_item, status_of
 from tests.reviews.test_rollback import AFTER, BEFORE, Ledger
 
@@ -32,7 +24,7 @@ async def ledger(client: httpx2.AsyncClient, db: Db, config: Config) -> Ledger:
 
 
 async def revoke_payers(client: httpx2.AsyncClient, db: Db) -> str:
-    """Review the ledger, revoke what Ada has, and carry out the request; an import must verify it."""
+    """Review the ledger, revoke the group Payers, and carry out the request, which an import must verify."""
     review = await an_open_review(client, "Application")
     for item in await items_of(client, review):
         await decide(client, item, "Revoke" if item["entitlement"]["name"] == "Payers" else "Keep")

@@ -8,7 +8,8 @@ import httpx2
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.reviews import workspace
 from rolecall.reviews.quality import ReviewerQuality, quality_of_reviewers
-from tests.reviews.reviewing import a_reviewed_company, an_open_review, decide, items_of, post
+from tests.reviews.company import a_reviewed_company
+from tests.reviews.reviewing import an_open_review, decide, items_of, post
 
 NOON = datetime(2026, 11, 17, 12, tzinfo=UTC)
 

@@ -17,16 +17,8 @@ from tests.builders import an_identity
 from tests.duties.separating import finish_again
 from tests.holdings import a_finished_import, an_account
 from tests.notifications.notifying import notified
-from tests.reviews.reviewing import (
-    a_draft,
-    a_reviewed_company,
-    an_open_review,
-    decide,
-    follow,
-    items_of,
-    post,
-    submit_all,
-)
+from tests.reviews.company import a_reviewed_company, follow
+from tests.reviews.reviewing import a_draft, an_open_review, decide, items_of, keep_all, post, submit_all
 
 HOOK = {"name": "Tickets", "url": "https://hooks.example.com/rolecall"}
 
@@ -72,9 +64,7 @@ async def test_an_application_is_overdue_until_a_review_of_it_is_complete(client
     [before] = (await client.get("/api/reviews/coverage")).json()["items"]
     metrics = (await client.get("/metrics", headers={"Host": "localhost"})).text
     review = await an_open_review(client, "Application")
-    for item in await items_of(client, review):
-        await decide(client, item, "Keep")
-    await submit_all(client, review)
+    await keep_all(client, review)
     [after] = (await client.get("/api/reviews/coverage")).json()["items"]
 
     assert (before["isOverdue"], before["lastReview"]) == (True, None)

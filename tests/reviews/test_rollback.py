@@ -8,7 +8,8 @@ import pytest
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from tests.builders import an_application, an_identity
-from tests.reviews.reviewing import an_open_review, decide, follow, items_of, post, submit_all
+from tests.reviews.company import follow
+from tests.reviews.reviewing import an_open_review, decide, items_of, post, submit_all
 from tests.working import let_the_worker_work
 
 USERS = "Username\nada\nbob\n"

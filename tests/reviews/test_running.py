@@ -13,16 +13,8 @@ from tests.builders import an_identity, facts, own_tokens
 from tests.duties.separating import finish_again
 from tests.evidence.test_genuine_reviews import a_model
 from tests.holdings import a_finished_import, an_account
-from tests.reviews.reviewing import (
-    a_draft,
-    a_reviewed_company,
-    an_open_review,
-    decide,
-    follow,
-    items_of,
-    post,
-    submit_all,
-)
+from tests.reviews.company import a_reviewed_company, follow
+from tests.reviews.reviewing import a_draft, an_open_review, decide, items_of, post, submit_all
 from tests.stand_ins.standing_in import caller_of
 
 

@@ -1,4 +1,4 @@
-"""Test reviews that close with undecided items: who is cited, when the close is held, and whose decisions count."""
+"""Test reviews that close with undecided items: who approves, when the close is held, which decisions count."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -9,12 +9,13 @@ import httpx2
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.reviews.closing import close_review
 from tests.builders import facts
-from tests.reviews.reviewing import Reviewed, a_reviewed_company, an_open_review, decide, follow, items_of, post
+from tests.reviews.company import Reviewed, a_reviewed_company, follow
+from tests.reviews.reviewing import an_open_review, decide, items_of, post
 from tests.reviews.test_following import risky_item
 from tests.stand_ins.standing_in import caller_of
 
 
-async def let_it_pass(db: Db) -> None:
+async def make_overdue(db: Db) -> None:
     await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour' WHERE status = 'Open'")
 
 
@@ -35,7 +36,7 @@ async def approvals(db: Db) -> set[tuple[str, str]]:
 async def test_undecided_item_is_attributed_to_the_system(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client, onSilence="flag")
-    await let_it_pass(db)
+    await make_overdue(db)
 
     await confirm_close(db, company, review)
 
@@ -63,7 +64,7 @@ async def test_closing_a_review_of_groups_counts_the_accounts_in_them(client: ht
         run=company.run,
     )
     review = await an_open_review(client, "Group Contents", onSilence="flag")
-    await let_it_pass(db)
+    await make_overdue(db)
 
     closed = await post(client, f"/api/reviews/{review}/close")
 
@@ -76,7 +77,7 @@ async def test_decision_to_revoke_that_was_not_submitted_sends_its_event(client:
     review = await an_open_review(client, onSilence="approve")
     item = await risky_item(client, review)
     await decide(client, item, "Revoke")
-    await let_it_pass(db)
+    await make_overdue(db)
 
     await confirm_close(db, company, review)
 
@@ -94,7 +95,7 @@ async def test_decision_of_a_reviewer_who_meanwhile_holds_the_account_does_not_c
     await execute(
         db, "UPDATE accounts SET identity_id = %(id)s, matched_on = now() WHERE username = 'svc'", id=company.owen
     )
-    await let_it_pass(db)
+    await make_overdue(db)
 
     await confirm_close(db, company, review)
 

@@ -12,7 +12,8 @@ import httpx2
 
 from rolecall.core.db import Db
 from tests.figures import measured
-from tests.reviews.reviewing import Reviewed, a_reviewed_company, an_open_review, items_of
+from tests.reviews.company import Reviewed, a_reviewed_company
+from tests.reviews.reviewing import an_open_review, items_of
 
 CALLS = int(os.environ.get("ROLECALL_MODEL_CALLS", "300"))
 STATUS = {"Keep": "Approved", "Revoke": "Flagged"}

@@ -12,15 +12,8 @@ from rolecall.core.errors import Conflict
 from rolecall.reviews import actions, closing, deciding
 from tests.builders import facts, own_tokens
 from tests.evidence.test_genuine_reviews import bundle_of, problems
-from tests.reviews.reviewing import (
-    Reviewed,
-    a_reviewed_company,
-    an_open_review,
-    decide,
-    items_of,
-    post,
-    submit_all,
-)
+from tests.reviews.company import Reviewed, a_reviewed_company
+from tests.reviews.reviewing import an_open_review, decide, items_of, keep_all, post, submit_all
 from tests.reviews.test_independence import a_carried_review, decide_as, items_about, submit_as
 from tests.reviews.test_running import later
 from tests.stand_ins.standing_in import caller_of
@@ -235,9 +228,7 @@ async def test_changed_review_contains_access_of_an_account_that_got_another_per
 ) -> None:
     company = await a_reviewed_company(db)
     before = await an_open_review(client)
-    for item in await items_of(client, before):
-        await decide(client, item, "Keep")
-    await submit_all(client, before)
+    await keep_all(client, before)
     await execute(
         db,
         "UPDATE accounts SET identity_id = %(joana)s, matched_on = now() WHERE username = 'emre'",

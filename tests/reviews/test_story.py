@@ -3,18 +3,8 @@
 import httpx2
 
 from rolecall.core.db import Db
-from tests.reviews.reviewing import (
-    a_draft,
-    a_reviewed_company,
-    an_open_review,
-    decide,
-    follow,
-    give_back,
-    items_of,
-    post,
-    submit_all,
-    take_away,
-)
+from tests.reviews.company import a_reviewed_company, follow, give_back, take_away
+from tests.reviews.reviewing import a_draft, an_open_review, decide, items_of, post, submit_all
 
 
 async def test_preview_matches_what_opening_takes(client: httpx2.AsyncClient, db: Db) -> None:

@@ -1,4 +1,4 @@
-"""Helpers that create requests over HTTP and read their completed privileges."""
+"""Helpers that create requests over HTTP and read their enriched privileges."""
 
 from typing import Any
 from uuid import UUID
