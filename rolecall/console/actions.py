@@ -53,7 +53,10 @@ T = TypeVar("T")
 
 
 async def create_administrator(db: Db, email: str, facts: Facts) -> str:
-    """Make the identity with this e-mail administrator, creating it if needed; return the secret of a one-time link."""
+    """Make the person with this e-mail an administrator; create an identity if there is none.
+
+    Return the secret of a one-time link.
+    """
     person = await queries.person_with_email(db, email)
     identity_id = person.id if person else await _identity_with_email(db, email)
     if identity_id is None:
@@ -99,7 +102,7 @@ async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | No
             )
         if role is None or had != [(role, address)]:
             await _end_sign_ins(db, identity_id)
-        # Lock the role and sessions first, as an offboarding does, to avoid a deadlock with it.
+        # Check this last: an offboarding also locks the role and sessions first, so the two cannot deadlock.
         if is_removed:
             await require_another_administrator(db, identity_id)
         if not await administrators.active(db):
@@ -107,7 +110,10 @@ async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | No
 
 
 async def _sign_in_email(db: Db, identity_id: UUID, had: str | None, given: str | None) -> str:
-    """Return the e-mail that the person signs in with; raise an error if it is invalid or another person uses it."""
+    """Return the e-mail for the role: the given one, else the one of the current role (`had`), else the identity's.
+
+    Raise Invalid if the e-mail is too long or not printable, or if the role of another person has it.
+    """
     known = had if had is not None else await identity_queries.sign_in_email(db, identity_id)
     address = known if given is None else given.strip()
     if len(address) > LONGEST_EMAIL or not address.isprintable():
@@ -145,7 +151,6 @@ async def create_link(db: Db, identity_id: UUID, now: datetime, lasts: timedelta
 
 
 async def delete_link(db: Db, link: str) -> None:
-    """Delete a link that could not be delivered."""
     await execute(db, "DELETE FROM sign_in_links WHERE sha256 = %(sha256)s", sha256=sha256(link))
 
 
@@ -175,7 +180,10 @@ async def sign_in_by_password(db: Db, email: str, password: str, now: datetime) 
 
 
 async def _is_current_password(db: Db, person: Person, argon2: str) -> bool:
-    """Return whether `argon2`, which was verified meanwhile, is still the stored password hash; lock the password."""
+    """Return whether `argon2` is still the stored hash: the password may have changed during the verification.
+
+    Lock the stored hash.
+    """
     return bool(
         await fetch_value(
             db,
@@ -198,7 +206,7 @@ async def begin_attempt(db: Db, state: str, attempt: SignInAttempt, now: datetim
 
 
 async def end_attempt(db: Db, state: str, now: datetime) -> SignInAttempt | None:
-    """Delete and return a sign-in attempt, so that its state works only once; None if it is unknown or expired."""
+    """Delete and return a sign-in attempt, so that `state` works only once; None if it is unknown or expired."""
     return await fetch_one(
         db,
         SignInAttempt,
@@ -210,7 +218,10 @@ async def end_attempt(db: Db, state: str, now: datetime) -> SignInAttempt | None
 
 
 async def sign_in_by_email(db: Db, email: str, now: datetime) -> str | None:
-    """Sign in the person whose e-mail the OpenID provider verified; return the secret of the session, or None."""
+    """Sign in the person with the e-mail that the OpenID provider verified; return the secret of the session.
+
+    Return None if nobody may sign in with this e-mail.
+    """
     person = await queries.person_with_email(db, email)
     return await _open_session(db, person.id, now) if person else None
 
@@ -259,10 +270,12 @@ async def sign_out(db: Db, session: Session) -> None:
 
 
 async def sign_as_person(db: Db, session: Session, author: Author) -> Person | None:
-    """Record the person of the session as the author of the transaction; return them, or None if the session has ended.
+    """Record the person of the session as the author of the transaction; return them.
 
-    Call it in the transaction that writes; it locks the session and the role until the end. The two locks suffice:
-    removing a role or disabling an identity deletes the session.
+    Return None if the session has ended or the person may no longer sign in.
+
+    The calling code must call this in the transaction that writes; the session and the role are locked until its end.
+    The identity needs no lock, because disabling it deletes the locked session.
     """
     rows = await fetch_rows(
         db,
@@ -284,7 +297,7 @@ async def sign_as_person(db: Db, session: Session, author: Author) -> Person | N
 async def mark_seen(db: Db, session: Session, now: datetime) -> None:
     """Record when the session was last used, and delete the notice that was shown.
 
-    Without a notice, record it at most once a minute.
+    Without a notice, record the time at most once a minute.
     """
     if session.notice is None and now - session.seen_at < _SEEN_PRECISION:
         return

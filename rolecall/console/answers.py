@@ -25,7 +25,7 @@ class SeeOther(msgspec.Struct, frozen=True):
 
 
 class ItemResult(msgspec.Struct, frozen=True):
-    """The result for one record of a bulk action."""
+    """A result of a bulk action, for one record or for several with the same result."""
 
     text: str
     failed: bool = False
@@ -36,7 +36,7 @@ def failure(record: str, error: RolecallError) -> ItemResult:
 
 
 def several(location: str, results: Sequence[ItemResult]) -> SeeOther:
-    """Return a redirect with a notice that has one line per record; the notice is an error if any record failed."""
+    """Return a redirect with a notice that has one line per result; it is an error if any result is a failure."""
     lines = [f"{'✗' if one.failed else '✓'} {' '.join(one.text.split())}" for one in results]
     return SeeOther(location, "\n".join(lines), "bad" if any(one.failed for one in results) else "good")
 

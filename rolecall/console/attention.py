@@ -1,4 +1,4 @@
-"""Count accounts, API tokens and problems of notifications that need attention, for the home page."""
+"""Count accounts, API tokens and notification problems that need attention, for the home page."""
 
 from datetime import datetime, timedelta
 
@@ -41,7 +41,7 @@ _FOUND = {
 }
 
 
-# The count of privileged accounts is cached under this text, which changes with imports, curations and archiving.
+# Part of the cache key for the count of privileged accounts. It changes with imports, curations and archiving.
 _STATE = """SELECT concat_ws(' ', (SELECT max(changed_on) FROM curations),
         (SELECT string_agg(t.import_number::text, ' ' ORDER BY p.id) FROM applications p
          JOIN application_totals t ON t.application_id = p.id WHERE NOT p.is_archived))"""
@@ -68,7 +68,7 @@ async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
 
 
 async def tokens_to_look_at(db: Db, now: datetime) -> list[Attention]:
-    """Count the tokens in use with refused scopes: scopes that the person who created the token no longer has."""
+    """Count the valid tokens with refused scopes, which are scopes that the owner of the token may no longer use."""
     count = len(await tokens.with_refused_scopes(db, now))
     return [Attention(count, "API tokens whose owner lacks rights", "/settings/tokens")] if count else []
 
@@ -82,7 +82,9 @@ async def notifications_to_look_at(db: Db, now: datetime) -> list[Attention]:
         Attention(
             len(found.unwritten), "Notifications that could not be written", "/settings/outbox?outcome=unwritten"
         ),
-        Attention(found.unsendable, "People without e-mail: no mail server is set up", "/settings/notifications"),
+        Attention(
+            found.unsendable, "People notified in the console only: no mail server is set up", "/settings/notifications"
+        ),
         Attention(len(found.broken_templates), "Notification templates with errors", "/settings/notifications"),
     ]
     return [each for each in counted if each.count]

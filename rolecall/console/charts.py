@@ -1,4 +1,4 @@
-"""Draw charts as inline SVG with a title, a unit and a table of the numbers; colours come from the stylesheet."""
+"""Draw charts as inline SVG; colours come from the stylesheet. Below a large chart is a table of its numbers."""
 
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
@@ -15,8 +15,6 @@ _LABEL = 130
 
 
 class Stack:
-    """A bar with one part per status."""
-
     def __init__(self, label: str, parts: dict[str, int]) -> None:
         self.label = label
         self.parts = parts
@@ -53,7 +51,7 @@ def stacked_bars(title: str, unit: str, names: Sequence[str], bars: Sequence[Sta
 class ChartLevel(msgspec.Struct, frozen=True):
     """A value that applies from `since` on.
 
-    `label` describes the change, `who` made it, and `cause` is the record behind it.
+    `label` describes the change, `who` names the people or accounts concerned, and `cause` is the import behind it.
     """
 
     since: datetime
@@ -93,7 +91,7 @@ def step_line(
 
 
 def _stairs(places: Sequence[tuple[float, float]], right: float) -> str:
-    """Return the path of a line of steps through these places, up to `right`."""
+    """Return an SVG path of steps through these points; the last step ends at `right`."""
     (x, y), *rest = places
     steps = "".join(f"H{across:.1f}V{height:.1f}" for across, height in rest)
     return f"M{x:.1f} {y:.1f}{steps}H{right:.1f}"
@@ -181,7 +179,7 @@ def meter(parts: Sequence[tuple[str, int]], total: int, size: str = "") -> Marku
 
 
 class TimeBar(msgspec.Struct, frozen=True):
-    """An interval in the row `name`; without an end it lasts until now. `part` is its style."""
+    """An interval in the row `name`; without an end it lasts until now. `part` is its CSS class."""
 
     name: str
     since: datetime
@@ -195,7 +193,7 @@ class TimeBar(msgspec.Struct, frozen=True):
 
 
 class _BarRows(msgspec.Struct, frozen=True):
-    """The layout of bars over time: chart width, left end of the bars, row height, and positions of name and bar."""
+    """The layout of bars over time: bars begin at `left`; `name` and `bar` are vertical positions within a row."""
 
     width: int
     left: int
@@ -276,7 +274,7 @@ def day_of(moment: datetime) -> str:
 def _marks(
     levels: Sequence[ChartLevel], places: Sequence[tuple[float, float]], start: float, width: int
 ) -> list[Markup]:
-    """Mark each step with a dot, and label the steps that have room, newest first."""
+    """Draw a dot at each step that has a label, and write the labels for which there is room, newest first."""
     drawn, free, after = [], float(width), float(width)
     befores = [start, *(x for x, _ in places)]
     for level, (x, y), before in reversed(list(zip(levels, places, befores[:-1], strict=True))):

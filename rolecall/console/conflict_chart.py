@@ -15,7 +15,7 @@ def conflict_chart(
 ) -> Markup:
     """Draw a row for each duty, one for the conflicts of this rule and person, and one for the exceptions.
 
-    Days are in the time zone of `now`.
+    Exceptions that ended without approval are left out. Days are in the time zone of `now`.
     """
     bars = [TimeBar(marked(span.name), span.since, span.until, "held") for span in spans]
     bars += [TimeBar("Conflict", span.since, span.until, "failed") for span in others]

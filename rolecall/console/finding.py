@@ -29,7 +29,7 @@ class SearchResult(msgspec.Struct, frozen=True):
 
 
 async def label_of(db: Db, id: UUID | None) -> str:
-    """Return the label of a person, or an empty string."""
+    """Return the label of a person, or an empty string if nobody has this id."""
     found = await finding.candidate(db, id)
     return found.label if found else ""
 
@@ -40,7 +40,11 @@ async def known_departments(db: Db, caller: Caller) -> list[str]:
 
 
 async def the_person(db: Db, field: str, words: str, caller: Caller | None = None) -> str:
-    """Return the id of the only visible person whom the words match, exactly or as a prefix; else raise an error."""
+    """Return the id of the person whom the words identify. If the words are an id, return it without a lookup.
+
+    Otherwise look for exact matches, then for active people by a prefix; raise Invalid unless exactly one matches.
+    Consider only people whom the caller may see; without a caller, consider everyone.
+    """
     inner = _IN_BRACKETS.search(words)
     said = inner[1].strip() if inner else words.strip()
     within = await visible_people(db, caller, None) if caller else None
@@ -48,7 +52,7 @@ async def the_person(db: Db, field: str, words: str, caller: Caller | None = Non
         return str(found)
     fits = [each for each in await finding.meant(db, said) if within is None or each.id in within]
     fits = fits or await finding.candidates(db, said, within=within)
-    # Among people with the same name, prefer the active ones.
+    # Active people take precedence over others with the same name.
     among = [each for each in fits if each.status == IdentityStatus.ACTIVE] or fits
     if len(among) == 1:
         return str(among[0].id)
@@ -58,7 +62,7 @@ async def the_person(db: Db, field: str, words: str, caller: Caller | None = Non
 
 
 async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
-    """Return the id of a person. Anyone can be found by complete e-mail; by other words, only visible people."""
+    """Return the id of any active person by their complete e-mail, or of a visible person by other words."""
     inner = _IN_BRACKETS.search(words)
     email = (inner[1] if inner else words).strip()
     bearers = await finding.bearers(db, email) if "@" in email else []
@@ -67,7 +71,7 @@ async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
 
 
 async def search(db: Db, words: str, caller: Caller) -> list[SearchResult]:
-    """Find visible records by number, people by name, e-mail or id, and all other records by name."""
+    """Find records that the caller may see: by number or name, and people also by e-mail, employee ID or id."""
     within = await visible_people(db, caller)
     found = await _search(db, words, None if within is None else _Sight(caller.id, within))
     if within is None:
@@ -206,7 +210,7 @@ async def entitlements_like(db: Db, words: str, me: UUID | None = None) -> list[
 
 
 async def label_of_entitlement(db: Db, id: UUID) -> str:
-    """Return the label of an entitlement, or an empty string."""
+    """Return the label of an entitlement, or an empty string if none has this id."""
     found = await fetch_all(db, EntitlementMatch, f"{_MATCHES} WHERE e.id = %(id)s", id=id)
     return found[0].label if found else ""
 

@@ -18,7 +18,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.errors import Invalid, Problem
 from rolecall.identities.authority import RecordType
 
-# Matches names of fields that contain the id of a record; an employee ID is not one.
+# Matches names of fields that contain the id of a record. An employee ID is not the id of a record.
 _NAMES_A_RECORD = re.compile(r"(?<!employee)Id$")
 _ID = re.compile(r"^(.+?) ID\b")
 
@@ -59,13 +59,12 @@ def given(form: Form, *names: str) -> Json:
 
 
 def guard_in(form: Form) -> Json:
-    """Return the fields of a guard that are not empty."""
     names = ("maxRemovedPercent", "maxNewPercent", "minCount")
     return {name: _number(text) for name in names if (text := first(form, f"guard.{name}"))}
 
 
 def _number(text: str) -> object:
-    """Convert a text to a number if possible; otherwise return it, and the validation of the body reports it."""
+    """Convert a text to a number; return any other text unchanged, so that the validation of the body reports it."""
     try:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
@@ -73,7 +72,7 @@ def _number(text: str) -> object:
 
 
 def integer(text: str) -> object:
-    """Convert a text to an integer if possible; otherwise return it, and the validation of the body reports it."""
+    """Convert digits, at most the first 9, to an integer; return other text unchanged, to be reported as invalid."""
     return int(text[:9]) if text.isascii() and text.isdecimal() else text
 
 
@@ -126,7 +125,7 @@ async def people_in(db: Db, form: Form, name: str) -> list[str]:
 
 
 class EditConflict(NamedTuple):
-    """A change of the record by another person after the form was opened."""
+    """A change of the record after the form was opened: the current version, and who made the change and when."""
 
     version: str
     by: str | None

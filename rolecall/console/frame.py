@@ -1,4 +1,6 @@
-"""Serve screens: find the signed-in person, check the scope, run one transaction and render the page.
+"""Serve screens: find the signed-in person, check the scope, run the screen and render the page.
+
+A form (POST) runs in one transaction.
 
 The parameters of a function decorated with `screen` are named after attributes of `Visit`, such as `db`, `form`,
 `person` and `session`. It returns an `HtmlPage` to show, a `SeeOther` to redirect to, or a finished response.
@@ -114,8 +116,8 @@ Limits = RecordType | Literal["own"] | None
 
 class Screen(msgspec.Struct, frozen=True):
     scope: Scope | None
-    # Whether people who see only their own records, or whose role lacks the scope, may open the screen: never (None),
-    # always, as the screen itself selects the records (OWN), or if the record of this type concerns them.
+    # Who may open the screen although they see only their own records, or although their role lacks the scope. None:
+    # nobody; OWN: everyone, because the screen selects the records; a type: people with a relation to the record.
     limits: Limits
     needs: str | None
     is_open: bool
@@ -267,7 +269,10 @@ def _permit(spec: Screen, visit: Visit) -> None:
 
 
 async def _permit_record(spec: Screen, visit: Visit) -> None:
-    """Check that the person may use the record in the path. Actions on requests check their verbs themselves."""
+    """Check that the person may see the record in the path, and may apply the verb of the screen to it.
+
+    The path of an event contains the verb. The actions of requests check their own verbs.
+    """
     if isinstance(spec.limits, RecordType) and visit.person:
         named = visit.request.path_params.get("verb", SEE) if spec.limits is RecordType.EVENT else SEE
         await record_access.require(visit.db, visit.caller, spec.limits, visit.id, spec.needs or named)
@@ -284,7 +289,10 @@ async def _perform(spec: Screen, visit: Visit) -> Answer:
 
 
 def _is_from_here(request: AnyRequest, config: Config) -> bool:
-    """Return whether a request comes from our own site (CSRF): another site can send our cookie, but not our origin."""
+    """Return whether a request comes from our own site (CSRF): another site can send our cookie, but not our origin.
+
+    A request without `Sec-Fetch-Site` and `Origin` is accepted.
+    """
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -306,7 +314,7 @@ def _here(request: AnyRequest) -> str:
 
 
 def _back(request: AnyRequest) -> str:
-    """Return the page that contained the form, or the home page if the referrer is another site."""
+    """Return the page that contained the form, or the home page if the referrer is missing or on another site."""
     referer = _parts(request.headers.get("referer", ""))
     same = referer.netloc == request.headers.get("host")
     return (f"{referer.path}?{referer.query}" if referer.query else referer.path or "/") if same else "/"

@@ -25,7 +25,7 @@ _DAYS = {ChartPeriod.QUARTER: 92, ChartPeriod.YEAR: 396}
 async def holders_chart(
     db: Db, entitlement: EntitlementItem, period: ChartPeriod, first: datetime, now: datetime
 ) -> Markup | None:
-    """Draw the steps of a period, from the first import at the earliest; None if there has never been a holder."""
+    """Draw the steps of a period, but not before the first import; return None if there has never been a holder."""
     steps = await holders_over_time(db, entitlement.id, now)
     if not steps:
         return None
@@ -50,16 +50,17 @@ def _level(step: HolderStep) -> ChartLevel:
 
 
 _YEAR = timedelta(days=365)
-# A page whose entitlements have more holders than this is shown first, and its lines are computed after it.
+# If the entitlements of a page have more holders than this, the page is shown first, and its lines are loaded later.
 _MOST_AT_ONCE = 20_000
 
 
 async def sparklines(
     db: Db, items: Sequence[EntitlementItem], end: datetime, now: datetime, *, can_wait: bool
 ) -> dict[UUID, Markup | None]:
-    """Draw the accounts of each entitlement in the year before `end`; leave out those that are not computed yet.
+    """Draw the number of accounts that hold each entitlement in the year before `end`.
 
-    The value is None if no account held the entitlement in that time. With `can_wait` all are computed.
+    The value is None if no account held the entitlement in that time. If the entitlements have many holders, leave out
+    lines that are not stored yet, unless `can_wait`.
     """
     is_late = not can_wait and sum(item.holders.accounts for item in items) > _MOST_AT_ONCE
     counts = await counts_over_time(db, [item.id for item in items], now, is_stored_only=is_late)

@@ -57,7 +57,7 @@ async def deadlines(db: Db, ids: Sequence[UUID], zone: ZoneInfo) -> dict[UUID, R
 
 
 async def waits_of(db: Db, items: Sequence[AccessRequestItem]) -> dict[UUID, str]:
-    """Return a text for each request that says whom it waits for."""
+    """Return, for each request that waits for people, a text that names them."""
     found = {one.id: _waits(one) for one in await requests.details(db, [item.id for item in items])}
     return {id: said for id, said in found.items() if said}
 
@@ -76,7 +76,10 @@ def _waits(request: AccessRequestDetail) -> str:
 
 
 def reasons(waiting: Sequence[tuple[RequirementType, AccessRequestDetail]], person: Person) -> dict[UUID, str]:
-    """Return why each request needs this person's response: the reason of the first rule that requires it."""
+    """Return why each request needs this person's response: the reason of the rule that asks them.
+
+    If no rule asks them in their own name, use a rule that asks someone for whom they respond.
+    """
     return {request.id: _reason(type, request, person) for type, request in waiting}
 
 
@@ -106,7 +109,6 @@ async def creating_conflicts(db: Db, ids: Sequence[UUID]) -> set[UUID]:
 
 
 async def open_conflicts(db: Db, ids: Sequence[UUID]) -> dict[UUID, int]:
-    """Count the open conflicts of each person."""
     rows = await fetch_rows(
         db,
         """SELECT identity_id, count(*) FROM conflicts WHERE identity_id = ANY(%(ids)s) AND status = 'Open'
@@ -153,7 +155,7 @@ class OwnMove(msgspec.Struct, frozen=True):
 
 
 async def own_move(db: Db, person_id: UUID, held: Sequence[ApplicationAccess], now: datetime) -> OwnMove | None:
-    """Return the next change of role of a person, with its effects."""
+    """Return the next change of role of a person with its effects, if any."""
     found = await fetch_rows(
         db,
         """SELECT e.id, e.number, e.needed_on, coalesce(e.changes ->> 'department', '') AS department
@@ -213,7 +215,7 @@ async def _planned(db: Db, event_id: UUID, person_id: UUID, needed_on: datetime)
 
 
 async def moves_of(db: Db, coming: Sequence[EventOfDay]) -> dict[UUID, str]:
-    """Return a text for each upcoming change of role that describes the access it adds and removes."""
+    """Return, for each upcoming change of role, a text about the access that it adds and removes."""
     return {
         event.id: _said(await move_changes(db, event.id, event.identity_id, event.needed_on))
         for event in coming

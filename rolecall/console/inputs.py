@@ -73,7 +73,7 @@ class PastDay(msgspec.Struct, frozen=True):
 
 
 def past_day(query: dict[str, Any], facts: Facts) -> PastDay:
-    """Return the day in the parameter `asOf`."""
+    """Return the day in the parameter `asOf`, or a problem if it is in the future."""
     asked: date | None = query.get("asOf")
     if asked is None or asked == facts.today:
         return PastDay()

@@ -206,9 +206,9 @@ async def review_quality(db: Db, id: str) -> Page[ReviewerQuality]:
     return read_already(await quality_of_reviewers(db, known_guid("Review", id)))
 
 
-# The lists that people who see only their own records may export. A list of OWN_LISTS contains only these records. A
-# list of OWN_RECORDS belongs to one record, which they must be allowed to see; its entry has the type of the record and
-# the filter that contains the id.
+# The lists that people who see only their own records may export. A list of OWN_LISTS then contains only their
+# own records. A list of OWN_RECORDS belongs to one record, which they must be allowed to see; its entry has the type of
+# the record and the filter that contains the id.
 OWN_LISTS = frozenset(
     {"access-requests", "applications", "events", "identities", "notifications", "requests-to-answer"}
     | {"search-identities", "stand-ins"}

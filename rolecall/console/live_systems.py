@@ -1,4 +1,4 @@
-"""Define the systems that the console can connect live: the connector of the new application, and the source settings.
+"""Define the systems that the console can connect live, each with a connector and proposed contents of its source.
 
 The columns are the record fields of each kind of source; `docs/sources.md` describes the contents.
 """
@@ -11,7 +11,7 @@ from rolecall.sources.model import SourceKind
 
 
 class LiveSystem(msgspec.Struct, frozen=True):
-    """A choice of *Connect a live system*. `files` are file groups, or the name of a template with file groups."""
+    """An option on the screen *Connect a live system*. `files` are file groups, or the name of a template."""
 
     name: str
     kind: SourceKind
@@ -27,7 +27,7 @@ class LiveSystem(msgspec.Struct, frozen=True):
 
 IDENTITIES = {"name": "Identities", "content": "identities"}
 _IGNORED = {"ignore": ["id", "schemas", "meta", "emails", "groups", "externalId"]}
-_SCIM_USERS = {
+SCIM_USERS: Json = {
     "name": "Users",
     "content": "users",
     "columns": {
@@ -43,7 +43,7 @@ _SCIM_USERS = {
 }
 # Users that an identity provider pushes contain the names of their groups.
 _PUSHED_USERS = {
-    **_SCIM_USERS,
+    **SCIM_USERS,
     "shape": {
         **_IGNORED,
         "contents": [
@@ -95,7 +95,7 @@ LIVE_SYSTEMS = (
         "SCIM 2.0 server",
         SourceKind.SCIM,
         "Rolecall reads users and groups from the SCIM address of the system.",
-        [_SCIM_USERS, _SCIM_MEMBERS],
+        [SCIM_USERS, _SCIM_MEMBERS],
         {"Users": {"path": "Users"}, "Memberships": {"path": "Groups", "each": "members"}},
     ),
     LiveSystem(
@@ -145,7 +145,7 @@ LIVE_SYSTEMS = (
 
 
 def proposed_contents(kind: SourceKind, groups: dict[str, bool]) -> Json:
-    """Return proposed source contents for the file groups of an application; `groups` says which are optional."""
+    """Return proposed source contents for an application; `groups` maps each file group to whether it is optional."""
     if list(groups) == [IDENTITIES["name"]]:
         return {str(IDENTITIES["name"]): PEOPLE[kind]}
     of_kind = [system.contents for system in LIVE_SYSTEMS if system.kind is kind]

@@ -26,7 +26,7 @@ OWNER_SCOPES = frozenset({Scope.APPLICATIONS_READ, Scope.IMPORTS_READ})
 SESSION_RESTS = timedelta(hours=12)
 SESSION_LASTS = timedelta(days=7)
 LINK_LASTS = timedelta(hours=24)
-# For a link that a person requested on the sign-in page.
+# How long a link that a person requested on the sign-in page is valid.
 MAILED_LINK_LASTS = timedelta(minutes=15)
 # A first password must be set within this time after signing in by link or provider.
 FIRST_PASSWORD_WITHIN = timedelta(minutes=10)
@@ -36,7 +36,7 @@ LONGEST_EMAIL = 256
 
 
 class Person(msgspec.Struct, frozen=True):
-    """A person who may sign in: their role, if any, and whether they supervise people or own records."""
+    """A person who may sign in: their role, if any, and whether they supervise people, or own or provision records."""
 
     id: UUID
     name: str
@@ -138,5 +138,6 @@ def is_password(password: str, argon2: str) -> bool:
     return True
 
 
-# Verified if the e-mail is unknown or has no password, so that the response time does not reveal which e-mails exist.
+# The hash to verify for an unknown e-mail, or one without a password, so that the response time does not reveal which
+# e-mails exist.
 NO_PASSWORD = "$argon2id$v=19$m=65536,t=3,p=1$bJrw6rdUNbtM0opJUXr8Hw$L4dXIFjJmZGvyeNvWWZUd8BxP4E7dwcuYgyBTAAUyxg"  # noqa: S105

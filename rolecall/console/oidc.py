@@ -39,12 +39,10 @@ class Unreachable(Exception):
 
 
 class SignInRefused(Exception):
-    """The provider rejected the sign-in, or its token is invalid."""
+    """The provider rejected the sign-in, sent an invalid token, or has not verified the e-mail."""
 
 
 class Published(msgspec.Struct):
-    """The metadata that a provider publishes."""
-
     issuer: str
     authorization_endpoint: str
     token_endpoint: str
@@ -62,7 +60,10 @@ _known: dict[str, _Provider] = {}
 
 
 class EmailClaims(msgspec.Struct):
-    """The claims about the e-mail in an ID token or userinfo response; Entra ID uses `xms_edov`."""
+    """The claims about the e-mail in an ID token or userinfo response.
+
+    Entra ID sends `xms_edov` instead of `email_verified`.
+    """
 
     sub: str
     email: str = ""
@@ -92,7 +93,7 @@ async def address_of_provider(config: Config, state: str, attempt: SignInAttempt
 
 
 async def verified_email(config: Config, attempt: SignInAttempt, code: str, now: datetime) -> str:
-    """Redeem the code and return the verified e-mail of the person."""
+    """Redeem the code and return the verified e-mail of the person; raise SignInRefused if there is none."""
     provider = await _provider(config, now)
     answer = await _redeem(config, provider.published, attempt, code)
     claims = await _checked(config, provider, str(answer.get("id_token", "")), attempt, now)

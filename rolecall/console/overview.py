@@ -21,9 +21,10 @@ OVERDUE = timedelta(days=7)
 TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
-# Pending responses of a person, including those of reviewers for whom they stand in. Excluded are rules that are met,
-# requests to which the person is a party, verifications of access that the person or the reviewer provisioned, and
-# approvals and verifications as a stand-in if the person also responds to the request in another capacity.
+# Pending responses of a person, including those of reviewers for whom they stand in. Excluded are responses to rules
+# that are already met and to requests to which the person is a party, verifications of access that the person or the
+# reviewer provisioned, and approvals and verifications as a stand-in if the person also responds to the request in
+# another capacity.
 _ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
@@ -175,7 +176,7 @@ _TROUBLE = "SELECT r.id, r.number, a.name AS application, r.status, r.build_star
 
 
 async def failed_schedule(db: Db, application_id: UUID) -> TroubledImport | None:
-    """Return the last scheduled import of the application if it failed."""
+    """Return the last scheduled import that ended, if it failed and the application still has a schedule."""
     last = await fetch_one(
         db,
         TroubledImport,
@@ -189,7 +190,10 @@ async def failed_schedule(db: Db, application_id: UUID) -> TroubledImport | None
 
 
 async def troubled_imports(db: Db, now: datetime) -> list[TroubledImport]:
-    """List recently failed imports without a later success of the application, and imports that the guard holds."""
+    """List recently failed imports without a later success of the application, and imports that the guard holds.
+
+    Return at most one page, newest first.
+    """
     return await fetch_all(
         db,
         TroubledImport,
@@ -234,7 +238,10 @@ async def beside(db: Db, ids: Sequence[UUID]) -> dict[UUID, RequestColumns]:
 
 
 class MedianTimes(msgspec.Struct, frozen=True):
-    """Medians over the period of the chart, in seconds; None if no request was approved or resolved."""
+    """The median seconds from creation to approval, and from start to resolution, of the requests in the chart.
+
+    A value is None if no request has reached that point.
+    """
 
     to_approve: float | None
     to_resolve: float | None

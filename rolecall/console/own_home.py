@@ -21,7 +21,7 @@ from rolecall.identities.shapes import IdentityDetail
 from rolecall.settings.policy import EventType
 from rolecall.work_items.model import WorkStatus
 
-# The maximum number of people on the home page, those with notes first. The list of people has the others.
+# The maximum number of people on the home page. People with notes, such as a conflict, come first.
 _MOST_NAMED = 10
 # The maximum number of people whose access is counted; 200 take about 0.3 s.
 MOST_COUNTED = 200
@@ -47,7 +47,7 @@ class Member(msgspec.Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[bool, ...]:
-        """Return for each kind of note, the most important first, whether the person has it; used as sort key."""
+        """Return whether the person has each kind of note, the most important kind first; used as a sort key."""
         found = (self.next_event, self.conflicts, self.open_requests, self.access.unexplained, self.unused)
         return tuple(bool(each) for each in found)
 
@@ -55,7 +55,7 @@ class Member(msgspec.Struct, frozen=True):
 class Team(msgspec.Struct, frozen=True):
     """The active people who report to a supervisor. `count` is their number, exact if `is_counted`.
 
-    `members` are the first of them, people with notes first; the access of each member is counted.
+    `members` are the people to show; people with notes come first.
     """
 
     members: list[Member]
@@ -73,7 +73,7 @@ class Team(msgspec.Struct, frozen=True):
 
 
 async def team_of(db: Db, person: Person, now: datetime) -> Team:
-    """Return the team of a person, with one query for each kind of note; count access for MOST_COUNTED people."""
+    """Return the team of a person; count the access of at most MOST_COUNTED people."""
     ids = await people_of(db, person.id)
     found = await identities.by_id(db, ids)
     active = [found[id] for id in ids if found[id].status == IdentityStatus.ACTIVE]
@@ -101,7 +101,7 @@ async def team_of(db: Db, person: Person, now: datetime) -> Team:
 
 
 async def _unused_accounts(db: Db, ids: Sequence[UUID], now: datetime) -> dict[UUID, int]:
-    """Count for each person the active accounts without a recent login."""
+    """Count for each person the active accounts whose last login was more than 90 days ago."""
     rows = await fetch_rows(
         db,
         """SELECT a.identity_id, count(*) FROM accounts a
@@ -153,7 +153,6 @@ async def people_source(db: Db) -> str:
 
 
 async def requests_of(db: Db, person: Person) -> Page[AccessRequestItem]:
-    """Return the newest requests about the person."""
     return await requests_of_person.concerning(db, 1, person.caller(), identity_id=person.id)
 
 
@@ -170,7 +169,7 @@ class OwnApplication(msgspec.Struct, frozen=True):
 
 
 async def applications_of(db: Db, person: Person) -> list[OwnApplication]:
-    """Return the applications that the person owns or provisions, with their last import."""
+    """Return the first 5 applications that the person owns or provisions, with their last imports."""
     return await fetch_all(
         db,
         OwnApplication,

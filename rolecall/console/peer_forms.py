@@ -17,7 +17,6 @@ _TEXTS = ("kind", "url", "username", "authentication", "header", "secretRef", "s
 
 
 def current_peer(detail: SourceDetail | msgspec.Struct) -> dict[str, str]:
-    """Return the connection settings as fields of the form."""
     stored = msgspec.to_builtins(detail)
     texts = {name: stored[name] for name in _TEXTS if name in stored}
     return texts | {
@@ -28,7 +27,6 @@ def current_peer(detail: SourceDetail | msgspec.Struct) -> dict[str, str]:
 
 
 def peer_body(form: Form) -> Json:
-    """Convert the connection settings of the form to the body of the API."""
     body: Json = {name: first(form, name) or None for name in _TEXTS}
     body["timeoutSeconds"] = integer(first(form, "timeoutSeconds")) or None
     body["startTls"] = first(form, "startTls") == "yes"

@@ -24,7 +24,7 @@ from rolecall.settings.policy import Level
 class AccessChoice(msgspec.Struct, frozen=True):
     """A group or permission to choose in a form.
 
-    `line` is its line in a text field; a form with a separate field for groups adds the `name` of a group there.
+    `line` is its line in a text field; a form with a separate field for groups adds the `name` to that field.
     """
 
     line: str

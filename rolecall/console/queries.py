@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from rolecall.applications.model import Content
+from rolecall.applications.model import FIELDS, Content
 from rolecall.console.model import Person, Session, sha256
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
@@ -129,7 +130,10 @@ async def people_names(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
 
 
 async def record_names(db: Db, ids: Sequence[UUID]) -> dict[str, str]:
-    """Return the name or number of each record by id, so that no page shows a bare GUID."""
+    """Return the name or number of each record by id, so that pages need not show GUIDs.
+
+    Omit records of types that are not queried here.
+    """
     rows = await fetch_rows(
         db,
         """SELECT id::text, first_name || ' ' || last_name FROM identities WHERE id = ANY(%(ids)s)
@@ -147,7 +151,6 @@ async def record_names(db: Db, ids: Sequence[UUID]) -> dict[str, str]:
 
 
 async def import_ids(db: Db, numbers: Sequence[int]) -> dict[int, UUID]:
-    """Return the ids of imports by their number."""
     rows = await fetch_rows(
         db, "SELECT number, id FROM application_imports WHERE number = ANY(%(numbers)s)", numbers=list(numbers)
     )
@@ -160,7 +163,7 @@ class RecordChoice(msgspec.Struct, frozen=True):
 
 
 async def live_applications(db: Db) -> list[RecordChoice]:
-    """List applications that are not archived, by name, for a select field."""
+    """List the first 1000 applications that are not archived, by name, for a select field."""
     return await fetch_all(
         db,
         RecordChoice,
@@ -173,15 +176,30 @@ async def application_of_account(db: Db, id: UUID) -> UUID:
     return found
 
 
-async def contents(db: Db, application_id: UUID) -> dict[UUID, Content]:
-    """Return the content of each file group of the application."""
+class KnownColumns(NamedTuple):
+    """The columns that a file group reads by name. Without a shape, the header of its files is the first line."""
+
+    headers: list[str]
+    is_shaped: bool
+
+
+async def known_columns(db: Db, application_id: UUID) -> dict[UUID, KnownColumns]:
+    """Return for each file group of an application the columns that it reads: mapped headers, and fields."""
     rows = await fetch_rows(
         db,
-        """SELECT g.id, g.content FROM file_groups g JOIN connectors c ON c.id = g.connector_id
+        """SELECT g.id, g.content, g.columns, g.shape
+           FROM file_groups g JOIN connectors c ON c.id = g.connector_id
            WHERE c.application_id = %(id)s""",
         id=application_id,
     )
-    return {id: Content(content) for id, content in rows}
+    return {id: _known(Content(content), columns, shape) for id, content, columns, shape in rows}
+
+
+def _known(content: Content, columns: dict[str, str], shape: dict[str, Any] | None) -> KnownColumns:
+    if shape is None:
+        return KnownColumns([*columns, *(field for field in FIELDS[content] if field not in columns.values())], False)
+    further = [header for each in shape.get("contents") or [] for header in each["columns"]]
+    return KnownColumns(list(dict.fromkeys([*columns, *further])), True)
 
 
 async def why_held(db: Db, import_id: UUID) -> str | None:
@@ -311,7 +329,7 @@ class EventOfDay(msgspec.Struct, frozen=True):
 
 
 async def events_between(db: Db, first: datetime, end: datetime, caller: Caller) -> list[EventOfDay]:
-    """List the events that take effect between two times and that the caller may see."""
+    """List the first 1000 events that take effect between two times and that the caller may see."""
     within = await visible_people(db, caller)
     limited = "" if within is None else f"AND e.identity_id = ANY(%(within)s) AND {NOT_OWN_OFFBOARDING}"
     return await fetch_all(
@@ -361,7 +379,7 @@ class HookNumbers(msgspec.Struct, frozen=True):
 
 
 async def hook_numbers(db: Db, ids: Sequence[UUID]) -> dict[UUID, HookNumbers]:
-    """Return the number of deliveries of each webhook by status, and the outcome of the last failed attempt."""
+    """Return the number of deliveries of each webhook by status, and its last problem (`_last_problems`)."""
     hooks, status = [str(id) for id in ids], DeliveryStatus
     totals = {each: await totals_by(db, "webhook_deliveries", "webhook_id", hooks, status=each) for each in status}
     problems = await _last_problems(db, ids)
@@ -377,7 +395,7 @@ async def hook_numbers(db: Db, ids: Sequence[UUID]) -> dict[UUID, HookNumbers]:
 
 
 async def _last_problems(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
-    """Return the outcome of the last failed attempt for the newest undelivered delivery of each webhook."""
+    """Return, for each webhook, the last outcome of its newest unsuccessful delivery that was tried."""
     return dict(
         await fetch_rows(
             db,

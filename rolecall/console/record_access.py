@@ -58,7 +58,7 @@ async def scopes_on(db: Db, caller: Caller, type: RecordType, id: UUID) -> froze
 
 
 async def record_for(db: Db, caller: Caller, type: RecordType, id: UUID) -> GovernedRecord:
-    """Return the record with the caller's relations; for callers who see every record, relations are not read."""
+    """Return the type of a record and the caller's relations to it; omit relations if the caller sees every record."""
     if not caller.is_limited:
         return GovernedRecord(type, frozenset())
     if read := _READ_WITH_STAND_INS.get(type):
@@ -71,7 +71,10 @@ async def sees(db: Db, caller: Caller, type: RecordType, id: UUID) -> bool:
 
 
 async def require(db: Db, caller: Caller, type: RecordType, id: str, verb: str = SEE) -> None:
-    """Raise an error unless the caller may use a verb; a record that they may not see is reported as not found."""
+    """Raise an error if a caller who sees only their own records has no relation to this record that allows the verb.
+
+    A record that the caller may not see is reported as not found.
+    """
     if not caller.is_limited:
         return
     record = await record_for(db, caller, type, known_guid(type, id))

@@ -1,4 +1,4 @@
-"""List the records of a kind for select fields. Each kind has only a few records."""
+"""List the records of a kind for select fields."""
 
 from enum import StrEnum
 
@@ -28,7 +28,7 @@ _RECORDS = {
 
 
 async def records_of(db: Db, kind: NamedRecord) -> list[RecordChoice]:
-    """List the records of a kind by name."""
+    """List the first 1000 records of a kind by name."""
     return await fetch_all(
         db, RecordChoice, f"SELECT id, name FROM {_RECORDS[kind]} ORDER BY lower(name), id LIMIT 1000"
     )

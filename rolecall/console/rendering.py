@@ -57,7 +57,7 @@ def _date(moment: datetime | None, zone: ZoneInfo) -> Markup:
 
 
 def _distance(moment: datetime, now: datetime, zone: ZoneInfo) -> str:
-    """Return how many calendar days remain, such as `tomorrow`; empty for days in the past."""
+    """Return in words how many calendar days remain, such as `tomorrow`; empty for days in the past."""
     days = (clock.local(moment, zone).date() - now.astimezone(zone).date()).days
     return "today" if days == 0 else "tomorrow" if days == 1 else f"in {days} days" if days > 1 else ""
 
@@ -74,7 +74,6 @@ def _age(moment: datetime, now: datetime) -> Markup:
 
 
 def _size(count: int) -> str:
-    """Return the size of a file as text, rounded."""
     for unit, name in ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB")):
         if count >= unit:
             return f"{count / unit:,.1f} {name}"
@@ -122,7 +121,7 @@ def _shown(text: str) -> Markup:
 
 
 def marked(text: str) -> str:
-    """Replace hidden characters in plain text, for places that allow no HTML elements, such as an option."""
+    """Replace hidden characters in plain text, for places that allow no HTML elements, such as `<option>`."""
     return "".join("␣" if _is_hidden(c) else c for c in text)
 
 
@@ -144,7 +143,7 @@ def _first_last(name: str) -> str:
 
 
 def _tint(name: str) -> str:
-    """Return one of six colours for a name, the same on every page."""
+    """Return the letter of one of six colours; a name has the same colour on every page."""
     return "abcdef"[sum(map(ord, name)) % 6]
 
 
@@ -165,7 +164,7 @@ def _audit_field(name: str) -> str:
 
 
 def _readable(value: Any) -> str:
-    """Return a changed value as text: Yes, No, — if it is empty, and lists and objects on one line."""
+    """Return a changed value as text: `Yes` or `No`, `—` if it is empty, and lists and objects on one line."""
     match value:
         case bool():
             return "Yes" if value else "No"
@@ -187,6 +186,11 @@ def _readable(value: Any) -> str:
 _PLURALS = {"Identity": "identities"}
 
 
+def _kind(kind: str, count: int = 2) -> str:
+    """Return a kind of record as a noun: `group`, or for any count but 1 `groups`."""
+    return kind.lower() if count == 1 else _PLURALS.get(kind, f"{kind.lower()}s")
+
+
 def _change_counts(tallies: Mapping[str, Any]) -> str:
     """Return the number of changes of each kind as text: `accounts 2 new, 1 altered; memberships 3 removed`."""
     parts = []
@@ -194,8 +198,7 @@ def _change_counts(tallies: Mapping[str, Any]) -> str:
         words = {"new": tally.new, "altered": tally.altered, "removed": tally.removed}
         said = [f"{count:,} {word}" for word, count in words.items() if count]
         if said:
-            noun = _PLURALS.get(kind, f"{kind.lower()}s")
-            parts.append(f"{noun} {', '.join(said)}")
+            parts.append(f"{_kind(kind)} {', '.join(said)}")
     return "; ".join(parts) or "nothing changes"
 
 
@@ -207,7 +210,10 @@ def _is_hidden(c: str) -> bool:
 
 
 def _with(query: dict[str, Any], **changes: Any) -> str:
-    """Return a query string with some parameters changed; None and empty values are omitted."""
+    """Return a query string with some parameters changed; omit empty values.
+
+    Omit the page number too, unless `changes` sets it, because a changed filter starts at the first page.
+    """
     kept = {name: value for name, value in {**query, **changes}.items() if value not in (None, "") and name != "page"}
     if (page := changes.get("page")) and page != 1:
         kept["page"] = page
@@ -237,6 +243,7 @@ _environment.filters |= {
     "as_word": _as_word,
     "age": _age,
     "count_of": _count,
+    "kind_of_record": _kind,
     "size_of": _size,
     "lasting": _lasting,
     "percent": _percent,
@@ -306,7 +313,7 @@ def navigation(person: Person | None) -> dict[str, list[tuple[str, str, str]]]:
     return {group: screens for group, screens in groups.items() if screens}
 
 
-# The navigation entry of screens whose path begins differently.
+# Screens that belong to a navigation entry with another path, and the path of that entry.
 _PART_OF = {
     **dict.fromkeys(("/imports", "/drafts", "/connector-templates"), "/applications"),
     **dict.fromkeys(("/rules", "/conflicts"), "/duties"),

@@ -23,7 +23,7 @@ _RECORDS = {
     "ruleId": NamedRecord.RULE,
     "webhookId": NamedRecord.WEBHOOK,
 }
-# The kind of record that each of these lists belongs to.
+# The kind of the parent record of each nested list.
 _BELOW = {
     "accounts": NamedRecord.APPLICATION,
     "groups": NamedRecord.APPLICATION,
@@ -38,7 +38,10 @@ _BELOW_ENTITLEMENTS = ("holders", "holder-history")
 
 
 class FilterField(msgspec.Struct, frozen=True, kw_only=True):
-    """A filter as a form field: `options` are the values, `records` the records to choose from, `known` suggestions."""
+    """A filter as a form field.
+
+    `options` are the possible values, `records` are the records to choose from, and `known` are suggestions.
+    """
 
     name: str
     label: str = ""
@@ -76,7 +79,7 @@ async def _field(db: Db, source: ListSource, name: str) -> FilterField:
 
 
 async def with_ids(db: Db, source: ListSource, entered: Form) -> Form:
-    """Return the form with names of people and entitlements in the filters replaced by ids."""
+    """Return the form with the names of people and entitlements replaced by ids."""
     form = await with_people(db, entered, "ownerId", *(f"{FILTER}{name}" for name in _PEOPLE))
     place = f"{FILTER}{RECORD}"
     if source.name in _BELOW_ENTITLEMENTS and (words := first(form, place)):
@@ -85,7 +88,11 @@ async def with_ids(db: Db, source: ListSource, entered: Form) -> Form:
 
 
 async def _the_entitlement(db: Db, field: str, words: str) -> str:
-    """Return the id of the only entitlement with this id, label or name."""
+    """Return the id of the entitlement that the words identify. If the words are an id, return it unchecked.
+
+    Otherwise look for the exact label or name, preferring entitlements that still exist, then for a part of a name.
+    Raise Invalid unless exactly one matches.
+    """
     if known := guid(words):
         return str(known)
     found = await finding.entitlements_like(db, words)
@@ -100,7 +107,6 @@ async def _the_entitlement(db: Db, field: str, words: str) -> str:
 
 
 async def current_filters(db: Db, report: ReportDetail) -> Form:
-    """Return the filters of a report as fields of the form."""
     return {f"{FILTER}{name}": [await _shown(db, report, name, text)] for name, text in report.filters.items()}
 
 

@@ -33,7 +33,7 @@ DONE_BY = {
 BY_CARRIER, HELD_BY_BRAKE = "the carrier", "a person who releases it from the brake, and the carrier"
 PROVING = "an import of the live source"
 _WITHOUT_PEOPLE = (RequirementType.RESOLVE, RequirementType.VERIFY)
-# The verbs of a request that need no form fields, each with its action and move.
+# The verbs of a request that need no form fields, each with its action and change of status.
 VERBS = {
     "resolve": (actions.resolve, model.RESOLVE),
     "verify": (actions.verify, model.VERIFY),
@@ -83,14 +83,20 @@ async def shown_request(db: Db, request: AccessRequestDetail, person: Person) ->
 
 
 def may_take(standing: permitted.Standing) -> bool:
-    """Return whether the request can be assigned to the person: they did not make it, and it is not about them."""
+    """Return whether the request can be assigned to the person: they did not make it, and it is not about them.
+
+    A person who is alone (`Standing.is_alone`) can take any request.
+    """
     return standing.is_alone or not (standing.is_reporter or standing.is_affected)
 
 
 def reviewer_for(
     person: Person, awaited: RequirementType | None, asked: dict[UUID, str], standing: permitted.Standing
 ) -> UUID | None:
-    """Return the reviewer for whom the person responds, themselves first; prefer one for whom they may respond."""
+    """Return the pending reviewer for whom the person responds, preferably themselves; None if there is none.
+
+    If the person may not respond for any such reviewer, return the first: the response is then refused with a reason.
+    """
     if awaited is None:
         return None
     mine = [id for id in person.answers_as(awaited) if id in asked]
@@ -147,7 +153,6 @@ def _milestones(
 
 
 def _why_not(move: model.Move, status: WorkStatus, standing: permitted.Standing) -> str | None:
-    """Return why an action is unavailable, or None if it is available."""
     if status in move.allowed:
         return permitted.refusal(standing, move)
     return f"Available while the request is {' or '.join(s.lower() for s in WorkStatus if s in move.allowed)}"

@@ -83,7 +83,10 @@ ErrorHandler = Callable[[AnyRequest, Any], Response[ErrorBody]]
 
 
 def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[Any]]:
-    """Return an error handler that answers browsers with an HTML page, except below `/api/`."""
+    """Return an error handler that answers browsers, except below `/api/`, with an HTML page.
+
+    A GET of a URL that only accepts forms is redirected to the page of the form.
+    """
 
     def answer_in_kind(request: AnyRequest, error: Any) -> Response[Any]:
         plain = answer(request, error)

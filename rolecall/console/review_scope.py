@@ -38,7 +38,6 @@ class FoundEntitlements(msgspec.Struct, frozen=True):
 
 
 def fields_of_scope(scope: ReviewScope | Mapping[str, Any]) -> Form:
-    """Return the form fields that represent a scope."""
     raw = msgspec.to_builtins(scope) if isinstance(scope, ReviewScope) else scope
     lists = {name: [str(one) for one in raw.get(name) or []] for name in _LISTS}
     return {**lists, "minRisk": [str(raw.get("minRisk") or "")]}
@@ -55,7 +54,6 @@ def is_search(form: Form) -> bool:
 
 
 async def scope_choices(db: Db, form: Form) -> dict[str, Any]:
-    """Return the values and the choices of the scope fields."""
     chosen = [id for text in form.get("entitlementIds", []) if (id := guid(text))]
     return {
         "applications": await console.live_applications(db),
@@ -70,7 +68,10 @@ async def scope_choices(db: Db, form: Form) -> dict[str, Any]:
 
 
 async def _found(db: Db, form: Form) -> FoundEntitlements:
-    """Find groups and permissions by a part of their names, in the chosen applications or in all."""
+    """Find groups and permissions by a part of their names, in the chosen applications or in all.
+
+    Leave out entitlements that the scope already contains.
+    """
     words = first(form, "find")
     if not words:
         return FoundEntitlements("", [], "Type a part of the name")

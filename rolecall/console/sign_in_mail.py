@@ -1,6 +1,6 @@
 """Send one-time links to people who request one on the sign-in page.
 
-The page stores every e-mail that is entered, so that neither the response nor its duration reveals whether a person has
+The page stores each e-mail that is entered, so that neither the response nor its duration reveals whether a person has
 this e-mail (user enumeration). The worker finds the person and sends the link to their sign-in e-mail.
 
 A person with an unused link from the last five minutes gets no second link. Thus a stranger who requests links for
@@ -45,7 +45,10 @@ async def is_possible(db: Db, config: Config) -> bool:
 
 
 async def ask(db: Db, email: str, now: datetime) -> None:
-    """Store the e-mail for the worker, in the same way whether or not a person has it."""
+    """Store the e-mail for the worker, in the same way whether or not a person has it.
+
+    Ignore a text that cannot be an e-mail; raise RateLimited if too many e-mails wait.
+    """
     if not email or len(email) > LONGEST_EMAIL or not email.isprintable():
         return
     if await fetch_value(db, "SELECT count(*) FROM sign_in_mails WHERE next_attempt_on IS NOT NULL") >= _MOST_WAITING:
@@ -153,7 +156,7 @@ async def _record(
 ) -> None:
     """Record the message, with its link only if it stays in the outbox.
 
-    Delete the link of a message that was not sent; the next attempt, if there is one, creates another link.
+    Delete the link of a message that cannot have arrived; the next attempt, if there is one, creates another link.
     """
     is_kept = delivery.policy.email.transport is Transport.OUTBOX
     await direct.log_message(db, mail.message if is_kept else mail.redacted, SIGN_IN_LINK, (outcome, response), now)

@@ -22,7 +22,7 @@ def stream_response(events: AsyncIterator[bytes]) -> ASGIResponse:
 
 
 async def changes(pool: Pool, shown: str, current: Callable[[Db], Awaitable[str]]) -> AsyncGenerator[bytes]:
-    """Yield the event `look` when the current state differs from the state that the page shows."""
+    """Yield the event `look` when the state differs from the one that the page shows; end then, or after 20 s."""
     yield RETRY
     for _ in range(STREAM_LOOKS):
         async with pool.connection() as db:

@@ -33,7 +33,10 @@ FILES = {"Users": USERS, "Groups": GROUPS, "Memberships": MEMBERSHIPS, "Permissi
 
 
 class Company(msgspec.Struct):
-    """The ids of the records, keyed by the name of the placeholder in paths."""
+    """A sample company.
+
+    `ids` has one id for each kind of record, keyed by the path segment before the placeholder, such as `applications`.
+    """
 
     administrator: UUID
     ids: dict[str, object]
@@ -102,7 +105,7 @@ async def a_company(db: Db, config: Config, email: str = "ada.admin@example.com"
 
 
 async def an_open_review(db: Db, caller: Caller) -> UUID:
-    """Open a review of all access, which the owner of the application decides."""
+    """Open a review of all access; the owners of the applications are its reviewers."""
     due = (datetime.now(UTC) + timedelta(days=14)).isoformat()
     async with db.transaction():
         draft = await reviews.create_review(

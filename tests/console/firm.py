@@ -82,7 +82,7 @@ async def a_firm(db: Db, config: Config) -> Firm:
 
 
 async def _a_review_for(db: Db, reviewer: UUID, application: UUID) -> tuple[UUID, UUID]:
-    """Open a review whose only item this person reviews."""
+    """Open a review with one item, which this person reviews; return the ids of both."""
     review: UUID = await fetch_value(
         db,
         """INSERT INTO reviews (id, name, type, status, stages, due_on, explained, on_silence, statement, created_by,

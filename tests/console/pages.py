@@ -8,7 +8,7 @@ import msgspec
 Attributes = dict[str, str]
 # Checkboxes that `forms_of` ticks, because their forms require it: the duties of a rule, and a signature.
 _TICKED = ("conflicts", "signed")
-# Attributes of buttons to skip: shown only by scripts, or with a URL of their own.
+# Skip buttons with these attributes: scripts show them, or they have a URL of their own.
 _SKIPPED = {"hidden", "formaction"}
 
 

@@ -1,4 +1,4 @@
-"""Test that people cannot cancel, snooze, assign or date requests and events that others reported about them."""
+"""Test which actions people may not take on requests and events about themselves."""
 
 from uuid import UUID
 

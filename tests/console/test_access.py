@@ -10,8 +10,8 @@ import pytest
 from rolecall.console import holders_chart
 from rolecall.core.db import Db, execute, fetch_value
 from tests.builders import an_access_model, an_application, an_identity
-from tests.entitlements.test_holders import a_granted_request
 from tests.entitlements.test_list import a_ledger
+from tests.entitlements.test_reasons import a_granted_request
 from tests.holdings import a_finished_import, an_account
 
 
@@ -140,7 +140,9 @@ async def test_entitlement_page_has_a_step_chart_of_its_holders(administrator: h
     assert (await administrator.get(path, params={"period": "10 years"})).status_code == 400
 
 
-async def test_the_catalogue_draws_the_accounts_of_twelve_months(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_catalogue_draws_the_number_of_accounts_over_twelve_months(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
     ledger = await a_ledger(db)
     await execute(db, "UPDATE application_imports SET build_end = now() - interval '500 days'")
     later = await a_finished_import(db, ledger)
@@ -159,12 +161,12 @@ async def test_the_catalogue_draws_the_accounts_of_twelve_months(administrator: 
         "1 account in 12 months",
         "2 to 3 accounts in 12 months",
     ]
-    # Two of three accounts for a fifth of the height more, then all of them for the last fifth of the year.
+    # The line is at two accounts for four fifths of the year, then at three, which is the top.
     assert '<path d="M0.0 7.2H57.6V1.5H72.0"></path>' in page
     assert re.findall('class="sparkline"[^>]* aria-label="([^"]+)"', then)[0] == "2 accounts in 12 months"
 
 
-async def test_lines_that_take_long_are_loaded_after_the_page(
+async def test_sparklines_that_take_long_are_loaded_after_the_page(
     administrator: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await a_ledger(db)
@@ -178,12 +180,14 @@ async def test_lines_that_take_long_are_loaded_after_the_page(
     assert 'class="sparkline"' not in page
     assert len(re.findall('<span id="trend-[^"]+"><svg class="sparkline"', loaded)) == 2
     assert all(f'id="{each[1:]}"' in loaded for each in wanted.split(","))
-    # They are stored now.
+    # The sparklines are stored now.
     assert 'class="sparkline"' in (await administrator.get("/access", params={"kind": "Group"})).text
     assert "trends" not in loaded
 
 
-async def test_an_owner_can_be_set_where_there_is_none(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_entitlement_without_an_owner_links_to_the_form_only_for_people_who_may_edit_it(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
     await a_ledger(db)
     id = await id_of(db, "Approve")
 
@@ -200,7 +204,7 @@ async def test_an_owner_can_be_set_where_there_is_none(administrator: httpx2.Asy
     assert "No owner" in seen[1]
 
 
-async def test_access_says_who_committed_the_model_and_who_approved_for_whom(
+async def test_pages_say_who_committed_the_model_and_who_approved_for_whom(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
     boss, sam = await an_identity(db, "Carla", "Abadi"), await an_identity(db, "Sam", "Ray")

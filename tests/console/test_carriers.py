@@ -9,9 +9,7 @@ import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
-from tests.access_requests.walking import a_cast
-from tests.builders import an_application
-from tests.carriers.carrying import LDAP, SCIM, Carrying
+from tests.carriers.carrying import LDAP, SCIM, Carrying, an_application_to_carry
 from tests.sources.sourcing import allowing
 
 URL = "http://127.0.0.1:9/scim/v2"
@@ -24,9 +22,7 @@ def config(config: Config) -> Config:
 
 @pytest.fixture
 async def carrying(client: httpx2.AsyncClient, db: Db, config: Config) -> Carrying:
-    cast = await a_cast(db)
-    id = await an_application(db, "Ledger", provisionerIds=[cast.peter])
-    return Carrying(client, db, config, id, cast)
+    return await an_application_to_carry(client, db, config)
 
 
 def form_of(settings: dict[str, object], **fields: str) -> dict[str, str]:

@@ -75,7 +75,7 @@ async def test_unfamiliar_export_becomes_an_application(
 async def test_open_question_blocks_the_import(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
-    question = "status is blank in 1 rows. Are these active?"
+    question = "status is blank in 1 row. Does a blank cell mean active?"
     draft = await uploaded(administrator, text="login,status\nada,Active\nbob,Inactive\ncy,\ndee,Active\n")
     page = (await administrator.get(draft)).text
     await administrator.post(draft, data={**fields(page), "dry-run": "yes"})
@@ -162,18 +162,31 @@ async def test_bad_rows_are_shown_and_can_be_skipped(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, config: Config
 ) -> None:
     imports = Imports(client, config)
-    draft = await uploaded(administrator)
-    kept = {**fields((await administrator.get(draft)).text), "answer": "0|0|keep|Sts: what does Qx mean?"}
-    await administrator.post(draft, data={**kept, "dry-run": "yes"})
+    draft = await uploaded(administrator, text="Username,Active,Note\nada,Yes,No\nbob,No,No\ncy,Yes,perhaps\n")
+    locked = {**fields((await administrator.get(draft)).text), "field.0.0.Note": "Locked"}
+    await administrator.post(draft, data={**locked, "dry-run": "yes"})
     await imports.work_on_dry_runs()
     page = (await administrator.get(draft)).text
-    assert "Active is Qx" in page
+    assert "Locked is perhaps" in page
     assert "Save and import" not in page
 
     await administrator.post(f"{draft}/try", data={"rejects": "yes"})
     await imports.work_on_dry_runs()
 
     assert "Save and import" in (await administrator.get(draft)).text
+
+
+async def test_unknown_word_must_be_answered(administrator: httpx2.AsyncClient) -> None:
+    """The proposal does not say what the word means. Without an answer, its rows could not be read."""
+    draft = await uploaded(administrator)
+    question = "Sts: what does Qx mean?"
+
+    refused = await administrator.post(draft, data={"answer": f"0|0|keep|{question}"})
+
+    page = (await administrator.get(draft)).text
+    assert refused.status_code == 400
+    assert question in page
+    assert "Keep the proposal" not in page
 
 
 async def test_changed_file_is_read_with_a_new_proposal(
@@ -194,6 +207,65 @@ async def test_changed_file_is_read_with_a_new_proposal(
     assert [(one["username"], one["name"]) for one in accounts] == [("ada", "Ada Byron")]
 
 
+async def test_file_with_a_new_column_is_read_as_decided_before(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    imports = Imports(client, config)
+    draft = await uploaded(administrator)
+    answered = {**fields((await administrator.get(draft)).text), "answer": "0|0|values.Active.Qx|No"}
+    await administrator.post(draft, data={**answered, "dry-run": "yes"})
+    await imports.work_on_dry_runs()
+    await administrator.post(f"{draft}/save")
+    await imports.work()
+    application = await fetch_value(db, "SELECT id FROM applications WHERE name = 'CoreBank'")
+    decided = await fetch_value(db, "SELECT shape FROM file_groups ORDER BY position LIMIT 1")
+
+    changed = "".join(f"{line}{',Floor' if 'Opr ID' in line else ',2'}\n" for line in EXPORT.splitlines())
+    again = await uploaded(administrator, f"/applications/{application}/files", changed)
+
+    page = (await administrator.get(again)).text
+    shown = await fetch_value(db, "SELECT draft->'connector'->'files'->0->'shape' FROM dry_runs WHERE status = 'Draft'")
+    assert decided["values"]["Active"]["Qx"] == "No"
+    assert shown == decided
+    assert "the template of this application says so" in page
+    assert "Floor" in page
+
+
+async def test_new_status_word_in_a_changed_file_is_asked(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    imports = Imports(client, config)
+    draft = await uploaded(administrator)
+    answered = {**fields((await administrator.get(draft)).text), "answer": "0|0|values.Active.Qx|No"}
+    await administrator.post(draft, data={**answered, "dry-run": "yes"})
+    await imports.work_on_dry_runs()
+    await administrator.post(f"{draft}/save")
+    await imports.work()
+    application = await fetch_value(db, "SELECT id FROM applications WHERE name = 'CoreBank'")
+
+    again = await uploaded(administrator, f"/applications/{application}/files", EXPORT.replace("Active", "Zz"))
+
+    page = (await administrator.get(again)).text
+    assert "what does Zz mean?" in page
+    assert "what does Qx mean?" not in page
+    await administrator.post(again, data={**fields(page), "dry-run": "yes"})
+    await imports.work_on_dry_runs()
+    await administrator.post(f"{again}/save")
+    assert await fetch_value(db, "SELECT count(*) FROM application_imports") == 1
+
+    await administrator.post(again, data={**fields(page), "answer": "0|0|values.Active.Zz|Yes"})
+    page = (await administrator.get(again)).text
+    assert "All answered" in page
+    await administrator.post(again, data={**fields(page), "dry-run": "yes"})
+    await imports.work_on_dry_runs()
+    await administrator.post(f"{again}/save")
+    await imports.work()
+    assert await fetch_value(db, "SELECT count(*) FROM application_imports WHERE status = 'Finished'") == 2
+    active = """SELECT string_agg(username, ',') FROM accounts JOIN account_versions ON account_number = number
+                WHERE is_active"""
+    assert await fetch_value(db, active) == "kowalr1"
+
+
 async def test_unreadable_file_and_a_missing_name_are_refused(administrator: httpx2.AsyncClient) -> None:
     pdf = await administrator.post("/drafts/new", files=[("files", ("a.pdf", b"%PDF-1.4"))], data={"name": "X"})
     nameless = await administrator.post("/drafts/new", files=[("files", ("a.csv", b"Username\nada\n"))])
@@ -201,6 +273,18 @@ async def test_unreadable_file_and_a_missing_name_are_refused(administrator: htt
     assert pdf.status_code == nameless.status_code == 400
     assert "a.pdf: the file is a PDF" in pdf.text
     assert "Name is required" in nameless.text
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("..", "File name is required"), ("x" * 256, "File name must be at most 255 characters")],
+)
+async def test_file_without_a_usable_name_is_refused(
+    administrator: httpx2.AsyncClient, name: str, problem: str
+) -> None:
+    page = await administrator.post("/drafts/new", files=[("files", (name, EXPORT.encode()))], data={"name": "X"})
+
+    assert (page.status_code, problem in page.text) == (400, True)
 
 
 async def test_draft_can_be_proposed_again_and_discarded(administrator: httpx2.AsyncClient, db: Db) -> None:
@@ -330,3 +414,33 @@ async def test_file_that_does_not_fit_the_template_is_refused(administrator: htt
     assert "no file group of the template Slack has its columns" in answer.text
     assert "No connector template is named No such template" in missing.text
     assert answer.status_code == missing.status_code == 400
+
+
+async def test_name_of_another_application_is_refused_with_the_files(administrator: httpx2.AsyncClient, db: Db) -> None:
+    await an_application(db, name="CoreBank")
+
+    answer = await administrator.post(
+        "/drafts/new", files=[("files", ("a.csv", b"Username\nada\n"))], data={"name": "CoreBank"}
+    )
+
+    assert answer.status_code == 400
+    assert "An application named CoreBank already exists" in answer.text
+
+
+@pytest.mark.parametrize("path", ["", "/save"])
+async def test_name_that_was_taken_in_the_meantime_can_be_changed(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db, config: Config, path: str
+) -> None:
+    draft = await uploaded(administrator, text="login,status\nada,Active\nbob,Inactive\n")
+    await administrator.post(draft, data={"dry-run": "yes"})
+    await Imports(client, config).work_on_dry_runs()
+    await an_application(db, name="CoreBank")
+
+    refused = await administrator.post(f"{draft}{path}", data={"dry-run": "yes"})
+    renamed = await administrator.post(draft, data={"name": "CoreBank 2", "dry-run": "yes"})
+
+    assert refused.status_code == 400
+    assert "An application named CoreBank already exists" in refused.text
+    assert '<input id="name" name="name"' in refused.text
+    assert renamed.status_code == 303
+    assert "CoreBank 2" in (await administrator.get(draft)).text

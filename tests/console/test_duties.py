@@ -88,7 +88,7 @@ async def test_duty_in_use_cannot_be_deleted(administrator: httpx2.AsyncClient, 
 
     await administrator.post(f"/duties/{company.prepare}/delete")
 
-    assert "is used by the rules" in (await administrator.get("/duties")).text
+    assert "is used in rules" in (await administrator.get("/duties")).text
 
 
 async def test_conflict_page_offers_to_remove_each_access(administrator: httpx2.AsyncClient, db: Db) -> None:

@@ -1,4 +1,4 @@
-"""Test that screens offer actions and count problems only while they apply."""
+"""Test details of screens: the actions and problems that they show, confirmations and dates."""
 
 import re
 from datetime import UTC, datetime, timedelta

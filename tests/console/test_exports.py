@@ -174,7 +174,7 @@ def test_every_table_says_which_list_it_shows() -> None:
     assert unmarked == []
 
 
-def test_lists_that_people_who_see_only_own_records_may_export_exist() -> None:
+def test_every_list_that_limited_people_may_export_exists() -> None:
     assert {*OWN_LISTS, *OWN_RECORDS} <= {*LISTS, *CONSOLE_LISTS}
 
 
@@ -195,7 +195,7 @@ async def _statuses(client: httpx2.AsyncClient, paths: Sequence[str]) -> list[in
     return [(await client.get(path)).status_code for path in paths]
 
 
-async def test_person_who_sees_only_own_records_exports_only_these(
+async def test_person_who_sees_only_own_records_exports_only_own_records(
     administrator: httpx2.AsyncClient, db: Db, company: Company
 ) -> None:
     other = await an_application(db, "Ledger")

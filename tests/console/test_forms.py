@@ -28,13 +28,15 @@ VALUES = {
     "controlOwnerId": "Grace Hopper", "standInId": "Grace Hopper", "endsOn": LATER,
 }  # fmt: skip
 WHAT_FOR = ("type", "response", "never", "archived")
-# Input for particular forms, by URL. Ada cannot review her own account, so her item is reassigned to Grace and back.
+# Input for particular forms, by URL. Nobody can review their own account, so the item about Ada Lovelace is reassigned
+# to Grace, and then to the administrator.
 CHOSEN: dict[str, dict[str, str]] = {
     "/settings/policy#policy": {"responder": "Identity"},
     "/review-items/{id}/reassign": {"identityId": "Grace Hopper"},
     "/reviews/{id}/reassign": {"identityId": "ada.admin@example.com"},
     "/applications/{id}/template": {"template": "Something new"},
     "/applications/connect": {"name": "A live system"},
+    "/drafts/new": {"name": "Something from a file"},
 }
 # Forms that must be refused, with the message. One form cancels the review before the other forms of its pages are
 # tested.

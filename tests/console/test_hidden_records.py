@@ -85,7 +85,7 @@ async def a_conflict(db: Db, rule: UUID, person: UUID) -> UUID:
 
 
 class PageReader:
-    """Reads pages as one person after another, and removes the correlation ids of errors."""
+    """Read pages as one person after another, and remove the correlation ids of errors."""
 
     def __init__(self, client: httpx2.AsyncClient, db: Db, firm: Firm, ids: dict[str, object]) -> None:
         self.client, self.db, self.firm, self.ids = client, db, firm, ids

@@ -227,7 +227,7 @@ async def test_supervisor_cannot_take_over_a_sign_in(administrator: httpx2.Async
     assert allowed.status_code == 303
 
 
-async def test_people_with_an_unambiguous_email_can_sign_in_but_not_service_accounts(
+async def test_only_people_with_an_unambiguous_email_can_sign_in(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts, team: Team
 ) -> None:
     assert await actions.sign_in_by_email(db, "ADA@example.com", facts.now)

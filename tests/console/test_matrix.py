@@ -36,7 +36,8 @@ REVIEW = frozenset({"asked", "stand-in"})
 ITEM = REVIEW | {"owner"}
 # An exception waits for Olga, who owns the rule, so Vera, who stands in for her, sees the conflict.
 CONFLICT = LINE | {"self", "owner", "owner's stand-in"}
-# The relations to a record that let a person who sees only their own records open each screen; others get 403 or 404.
+# For each screen, the relations that let a person who sees only their own records open it. A person without such a
+# relation gets 403 or 404.
 MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "/"): EVERYONE,
     ("GET", "/search"): EVERYONE,

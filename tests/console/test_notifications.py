@@ -31,7 +31,7 @@ async def test_bell_links_to_notifications_and_is_cleared_when_they_are_read(
 
 
 async def test_outbox_shows_messages_and_problems(administrator: httpx2.AsyncClient, db: Db, config: Config) -> None:
-    assert "No mail server is configured" in (await administrator.get("/settings/outbox")).text
+    assert "Neither a mail server nor a chat is configured" in (await administrator.get("/settings/outbox")).text
     await change(db, config, email={"transport": "Outbox"})
     me: UUID = await fetch_value(db, "SELECT identity_id FROM console_roles")
     await execute(db, "UPDATE console_roles SET email = 'me@example.com'")

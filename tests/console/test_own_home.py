@@ -44,7 +44,7 @@ async def team(administrator: httpx2.AsyncClient, db: Db) -> Team:
 
 
 async def home(client: httpx2.AsyncClient, db: Db, person: UUID) -> dict[str, str]:
-    """Return the text of each panel of the home page, keyed by its heading."""
+    """Return the text of each panel of the home page by the id of its heading, and the HTML of the page as `page`."""
     await sign_in(client, db, person)
     page = (await client.get("/")).text
     panels = re.findall(r'<section class="panel[^"]*" aria-labelledby="([\w-]+)">(.*?)</section>', page, re.DOTALL)

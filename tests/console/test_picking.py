@@ -114,7 +114,7 @@ async def test_request_form_offers_the_access_of_another_person(
 
     lines = picked(found.text)
     assert "Group / Clerks" in lines
-    # Access through a group is not offered, because the group gives it.
+    # Access through a group is not offered, because the offered group gives it.
     assert "Wires / Approve" not in lines
     assert found.text.count(" checked>") >= len(lines)
     assert (await ask(administrator, ledger, pick=lines)).status_code == 303

@@ -51,7 +51,7 @@ def test_initials_are_taken_from_the_first_and_last_word(name: str, letters: str
     assert FILTERS["initials"](name) == letters
 
 
-def test_last_first_name_becomes_first_last() -> None:
+def test_name_with_a_comma_is_shown_with_the_first_name_first() -> None:
     assert FILTERS["first_last"]("Nair, Emre") == "Emre Nair"
     assert FILTERS["first_last"]("Emre Nair") == "Emre Nair"
 
@@ -61,7 +61,7 @@ def test_last_first_name_becomes_first_last() -> None:
     [(-48, ""), (0, "today"), (1, "tomorrow"), (49, "in 3 days")],
     ids=["past", "now", "night", "later"],
 )
-def test_distance_counts_days_in_the_time_zone_of_the_service(hours: int, words: str) -> None:
+def test_distance_counts_calendar_days(hours: int, words: str) -> None:
     zone = ZoneInfo("UTC")
 
     assert FILTERS["distance"](NOW + timedelta(hours=hours), NOW, zone) == words

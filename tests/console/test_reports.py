@@ -106,8 +106,7 @@ async def test_administrators_see_failed_schedules(administrator: httpx2.AsyncCl
     assert "Failed scheduled reports" in (await administrator.get("/")).text
 
 
-# Filters for records without names, which cannot be chosen in a form; such a report is created on the page of the
-# record.
+# Filters for records without names: a form cannot offer these records, so people type their ids.
 UNNAMED = {"audit-events entityId", "webhook-deliveries accessRequestId"} | {
     f"{name} id" for name in ("changes", "rejects", "dry-run-changes", "dry-run-rejects")
 }
@@ -139,7 +138,7 @@ async def test_report_on_the_holders_of_an_entitlement_finds_it_by_name(
         made.headers["location"], data={**form, "filters.id": "Approve wires (Ledger)", **version(page)}
     )
     run = await administrator.get(f"{made.headers['location']}/run?format=csv")
-    # The entitlement is gone, and its application is archived: the report about its past is still changed.
+    # The entitlement is gone, and its application is archived, but the report about its past can still be changed.
     await execute(db, "UPDATE entitlements SET is_present = false WHERE name = 'Approve wires'")
     await execute(db, "UPDATE applications SET is_archived = true")
     gone = await administrator.get(made.headers["location"])

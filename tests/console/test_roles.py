@@ -44,7 +44,8 @@ def test_screens_that_write_need_a_scope() -> None:
         ("POST", "/account"),
         ("POST", "/notifications/read"),
         ("POST", "/notifications/preferences"),
-        # The relation decides: the person in conflict requests; the owner of the rule and a second person approve.
+        # The relation decides: the person in conflict requests an exception; the owner of the rule and another person
+        # approve it.
         ("POST", "/conflicts/{id:str}/except"),
         ("POST", "/conflicts/{id:str}/approve"),
         ("POST", "/conflicts/{id:str}/withdraw"),

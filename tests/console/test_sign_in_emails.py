@@ -110,8 +110,8 @@ async def test_newcomer_with_a_new_e_mail_signs_in_with_it(client: httpx2.AsyncC
     assert await signs_in(db, "new@example.com") is not None
 
 
-async def test_newcomer_onboarded_by_a_supervisor_can_sign_in_after_the_email_is_confirmed(db: Db, ada: UUID) -> None:
-    """Otherwise Ada could enter an e-mail of her own for a newcomer, and decide as another person."""
+async def test_newcomer_of_a_supervisor_cannot_sign_in_until_the_email_is_confirmed(db: Db, ada: UUID) -> None:
+    """Otherwise a supervisor could onboard a newcomer with their own e-mail, and sign in as that person."""
     await an_identity(db, "Bob", "Builder", supervisorId=str(ada))
     caller = await caller_of(db, ada)
     newcomer = {"firstName": "New", "lastName": "Comer", "email": "new@example.com", "supervisorId": str(ada)}

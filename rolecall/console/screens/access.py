@@ -46,7 +46,7 @@ _QUERY = {
     "ownerId": a_guid,
     "person": some_words,
     "asOf": a_day,
-    # Set by the page itself, to load lines that take long to compute.
+    # Only the page itself sets this parameter, to load sparklines that take long to compute.
     "trends": a_flag,
 }
 # How many applications are shown as filter links; the others are in a select field.
@@ -155,12 +155,10 @@ async def show_entitlement(db: Db, id: str, query: dict[str, Any], caller: Calle
 
 
 async def _groups(db: Db, entitlement: EntitlementDetail, holdings: Sequence[Holding]) -> dict[str, UUID]:
-    """Return the ids of the groups on the paths of these holdings, by name."""
     return await queries.groups_named(db, entitlement.application.id, {name for one in holdings for name in one.path})
 
 
 async def _beside(db: Db, entitlement: EntitlementDetail, caller: Caller) -> dict[str, Any]:
-    """Return the data that the page shows in addition to the holders."""
     giving = await queries.groups_that_give(db, entitlement.id)
     return {
         "giving": giving,

@@ -32,7 +32,7 @@ from rolecall.identities.authority import RecordType
 
 _READ, _WRITE = Scope.ACCESS_REQUESTS_READ, Scope.CONFIG_MANAGE
 TABS = ("contents", "members", "simulation")
-# The number of empty lines for additions in a form; saving adds more.
+# The number of empty lines at the end of a form; more appear after saving.
 _SPARE_CONDITIONS, _SPARE_GROUPS = 2, 1
 
 

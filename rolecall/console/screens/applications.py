@@ -10,6 +10,7 @@ from rolecall.accounts import queries as accounts
 from rolecall.accounts.model import Match
 from rolecall.application_imports import actions as imports
 from rolecall.application_imports import queries as import_queries
+from rolecall.application_imports.dry_runs import queries as dry_runs
 from rolecall.application_imports.model import ImportType
 from rolecall.applications import actions, queries
 from rolecall.applications.permitted import may_import
@@ -47,7 +48,7 @@ from rolecall.settings.policy import Level
 from rolecall.sources import queries as sources
 from rolecall.web.bodies import a_word_of
 
-# The file groups of a new application; other ones can be defined through the API.
+# The file groups of an application that this form creates; IDENTITY_FILES are those of an identity source.
 STANDARD_FILES = [
     {"name": "Users", "content": "users"},
     {"name": "Groups", "content": "groups", "isOptional": True},
@@ -63,7 +64,9 @@ async def show_applications(db: Db, caller: Caller, query: dict[str, Any]) -> Ht
     page = await queries.readable_by(db, caller, query["page"])
     beside = await console.beside_applications(db, [item.id for item in page.items])
     values = {"page": page, "query": query, "beside": beside, "held": await console.held_imports(db)}
-    return HtmlPage("applications.html", values | {"live": await sources.by_application(db, list(beside))})
+    drafts = await dry_runs.drafts_of(db, caller) if Scope.CONFIG_MANAGE in caller.scopes else []
+    live = await sources.by_application(db, list(beside))
+    return HtmlPage("applications.html", values | {"live": live, "drafts": drafts})
 
 
 @screen("GET", "/applications/new", scope=Scope.CONFIG_MANAGE)
@@ -89,7 +92,6 @@ def _form(
 
 
 async def _body(db: Db, form: Form) -> Json:
-    """Convert the form to the body of a new or changed application."""
     named = await with_people(db, form, "ownerId")
     raw = given(named, "name", "priority", "ownerId")
     raw["provisionerIds"] = await people_in(db, form, "provisionerIds")
@@ -121,7 +123,6 @@ async def show_edit_form(db: Db, id: str) -> HtmlPage:
 
 
 async def _current(db: Db, id: UUID) -> Form:
-    """Return the current values of the application as a form."""
     application = await queries.get(db, id)
     known = await console.application_facts(db, application.id)
     labels = [await finding.label_of(db, person) for person in known.provisioner_ids]

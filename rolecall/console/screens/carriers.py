@@ -153,7 +153,6 @@ def _current(carrier: CarrierDetail | None) -> dict[str, str]:
 
 
 def _body(form: Form) -> Json:
-    """Convert the form to the body of the API."""
     body = {**peer_body(form), "attributes": json_object("attributes", first(form, "attributes"))}
     body |= {name: text for name in _TEXTS if (text := first(form, name))}
     body |= {name: integer(text) for name in _NUMBERS if (text := first(form, name))}

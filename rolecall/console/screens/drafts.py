@@ -13,9 +13,12 @@ from rolecall.application_imports.dry_runs import queries
 from rolecall.application_imports.dry_runs.model import DryRunStatus
 from rolecall.application_imports.dry_runs.shapes import DryRunDetail
 from rolecall.application_imports.model import ChangeType, RecordKind
+from rolecall.application_imports.read.accounting import warnings_in
 from rolecall.application_imports.read.code_pages import CODE_PAGES
+from rolecall.application_imports.read.columns import REQUIRED
 from rolecall.applications import queries as applications
 from rolecall.applications.model import FIELDS, Content
+from rolecall.applications.shapes import ApplicationDetail
 from rolecall.connector_templates import actions as saved_templates
 from rolecall.connector_templates import queries as templates
 from rolecall.console.answers import HtmlPage, SeeOther, sentence
@@ -30,6 +33,7 @@ from rolecall.core.errors import Invalid
 from rolecall.core.files import Upload
 from rolecall.core.ids import known_guid
 from rolecall.file_shapes import drafts
+from rolecall.file_shapes.draft_answers import SEPARATORS
 from rolecall.file_shapes.drafts import DraftChanges, Place
 from rolecall.web.bodies import a_word_of
 from rolecall.web.uploads import read_upload
@@ -48,19 +52,22 @@ ENCODINGS = (
 _AT_WORK = (DryRunStatus.PENDING, DryRunStatus.RUNNING)
 
 
-async def _files_page(db: Db, problems: dict[str, str], form: Json | None = None, app: object = None) -> HtmlPage:
+async def _files_page(
+    db: Db, caller: Caller, problems: dict[str, str], form: Json | None = None, app: ApplicationDetail | None = None
+) -> HtmlPage:
     values = {
         "problems": problems,
         "form": {"template": "", **(form or {})},
         "application": app,
+        "drafts": await queries.drafts_of(db, caller, app.id if app else None),
         "templates": (await templates.all_templates(db)).templates,
     }
     return HtmlPage("draft_files.html", values, 400 if problems else 200)
 
 
 @screen("GET", "/drafts/new", scope=Scope.CONFIG_MANAGE, query={"template": some_words})
-async def show_draft_files(db: Db, query: dict[str, Any]) -> HtmlPage:
-    return await _files_page(db, {}, {"template": query.get("template", "")})
+async def show_draft_files(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
+    return await _files_page(db, caller, {}, {"template": query.get("template", "")})
 
 
 @screen("POST", "/drafts/new", scope=Scope.CONFIG_MANAGE, read_body=read_upload)
@@ -71,13 +78,13 @@ async def create_draft(db: Db, caller: Caller, raw: Upload, now: datetime, confi
             id = await drafts.draft_upload(db, caller, None, {"name": name}, raw, now, config.store)
     except Invalid as error:
         form = {"name": name, "template": "".join(raw.values("template"))}
-        return await _files_page(db, problems_by_field(error), form)
+        return await _files_page(db, caller, problems_by_field(error), form)
     return SeeOther(f"/drafts/{id}")
 
 
 @screen("GET", "/applications/{id:str}/files", scope=Scope.CONFIG_MANAGE)
-async def show_changed_files(db: Db, id: str) -> HtmlPage:
-    return await _files_page(db, {}, app=await applications.get(db, known_guid("Application", id)))
+async def show_changed_files(db: Db, caller: Caller, id: str) -> HtmlPage:
+    return await _files_page(db, caller, {}, app=await applications.get(db, known_guid("Application", id)))
 
 
 @screen("POST", "/applications/{id:str}/files", scope=Scope.CONFIG_MANAGE, read_body=read_upload)
@@ -90,7 +97,7 @@ async def draft_changed_files(
             draft = await drafts.draft_upload(db, caller, application.id, {}, raw, now, config.store)
     except Invalid as error:
         form = {"template": "".join(raw.values("template"))}
-        return await _files_page(db, problems_by_field(error), form, application)
+        return await _files_page(db, caller, problems_by_field(error), form, application)
     return SeeOther(f"/drafts/{draft}")
 
 
@@ -115,9 +122,13 @@ async def _run_page(
     db: Db, caller: Caller, run: DryRunDetail, query: dict[str, Any], problems: dict[str, str]
 ) -> HtmlPage:
     draft = await _named(db, caller, run.id)
+    undecided = drafts.maybe_access(await queries.proposal_of(db, run.id))
+    said = [f"Not read as access, but may be: {', '.join(undecided)}"] if undecided else []
     shown = {
         "run": run,
         "asked": drafts.questions_of(draft),
+        "undecided": undecided,
+        "warnings": [*warnings_in(run.log), *said],
         "is_live": run.status in _AT_WORK,
         "progress": await import_queries.progress_of(db, run.id),
         "query": query,
@@ -132,26 +143,45 @@ async def _run_page(
 
 
 async def _named(db: Db, caller: Caller, id: UUID) -> Json:
-    """Return the draft with the name of its application."""
+    """Return the draft with the name of its application, and whether it is the identity source."""
     draft = await queries.draft_of(db, id, caller)
     if draft.application_id is None:
         return draft.body
-    return {"name": (await applications.get(db, draft.application_id)).name, **draft.body}
+    known = await applications.configuration(db, draft.application_id)
+    return {"name": known.name, "isIdentitySource": known.is_identity_source, **draft.body}
 
 
 async def _reading_page(db: Db, caller: Caller, id: UUID, problems: dict[str, str]) -> HtmlPage:
+    draft, proposal = await _named(db, caller, id), await queries.proposal_of(db, id)
     values = {
         "id": id,
-        "draft": await _named(db, caller, id),
-        "proposal": await queries.proposal_of(db, id),
+        "draft": draft,
+        "proposal": proposal,
+        "undecided": drafts.maybe_access(proposal),
+        "offers": drafts.access_offers(draft, proposal),
+        "has_proposal": drafts.has_proposal,
+        "missing": _missing(proposal),
         "fields": FIELDS,
         "contents": list(Content),
         "delimiters": DELIMITERS,
         "encodings": ENCODINGS,
-        "separators": drafts.SEPARATORS,
+        "separators": SEPARATORS,
         "problems": problems,
     }
     return HtmlPage("draft.html", values, 400 if problems else 200)
+
+
+def _missing(proposal: Json | None) -> list[list[list[str]]]:
+    """Return for each content of each file the required fields that no column gives, one of each choice."""
+    return [[_lacking(part) for part in file["contents"]] for file in (proposal["files"] if proposal else [])]
+
+
+def _lacking(part: Json) -> list[str]:
+    shape = part["shape"]
+    unpivot = shape.get("unpivot") or {}
+    given = {column["field"] for column in part["columns"]} | {*shape.get("join", {})}
+    given |= {unpivot.get("headers", "Permission"), unpivot.get("cells", "Access")} if unpivot else set()
+    return [choice[0] for choice in REQUIRED[Content(part["content"])] if not given.intersection(choice)]
 
 
 @screen("POST", "/drafts/{id:str}", scope=Scope.CONFIG_MANAGE)
@@ -161,18 +191,27 @@ async def change_draft(
     draft = known_guid("DryRun", id)
     try:
         async with db.transaction():
+            await drafts.rename_draft(db, caller, draft, first(form, "name"))
             if "again" in form:
                 await drafts.propose_again(db, caller, draft, config.store, _chosen(form))
             else:
-                changes = DraftChanges(_fields(form), _splits(form), form.get("answer", []))
+                changes = DraftChanges(_fields(form), _splits(form), form.get("answer", []), form.get("access", []))
                 await drafts.change_draft(db, caller, draft, changes, config.store)
             if "dry-run" in form:
                 stored = await queries.draft_of(db, draft, caller)
                 await dry_runs.check_draft(db, caller, stored.application_id, stored.body, facts)
                 await dry_runs.run_draft(db, draft)
     except Invalid as error:
-        return await _reading_page(db, caller, draft, {"columns": sentence(error)})
+        return await _reading_page(db, caller, draft, _problems(error))
     return SeeOther(f"/drafts/{id}")
+
+
+def _problems(error: Invalid) -> dict[str, str]:
+    """Return the problems of the name under `name`, and all other problems under `columns`, each as one text."""
+    named = [problem for problem in error.problems if problem.field == "name"]
+    others = [problem for problem in error.problems if problem.field != "name"]
+    found = {"name": named, "columns": others}
+    return {field: sentence(Invalid(*problems)) for field, problems in found.items() if problems}
 
 
 _FIELD = re.compile(r"field\.([0-9]{1,4})\.([0-9]{1,4})\.(.*)", re.DOTALL)
@@ -230,6 +269,10 @@ async def try_draft(db: Db, caller: Caller, id: str, form: Form) -> SeeOther:
 @screen("POST", "/drafts/{id:str}/save", scope=Scope.CONFIG_MANAGE)
 async def save_draft(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     draft = known_guid("DryRun", id)
+    try:
+        await drafts.require_free_name(db, caller, draft)
+    except Invalid as error:
+        return await _reading_page(db, caller, draft, _problems(error))
     try:
         async with db.transaction():
             started = await drafts.save_and_import(db, caller, draft, facts, first(form, "template"))

@@ -35,7 +35,7 @@ from rolecall.settings.policy import Level
 _READ, _WRITE = Scope.DUTIES_READ, Scope.DUTIES_WRITE
 _TREND_DAYS = 365
 _MOST_SHOWN = 10
-# The suffix of the picker's fields, which gives the fields for groups and permissions different names.
+# The suffix of the picker's field names. With a suffix, the picker sends groups in a field of their own.
 _PICKER = ".1"
 TABS = ("contents", "simulation")
 # Labels for the responses of a rule to a request that would create a conflict.
@@ -159,7 +159,7 @@ async def create_duty(db: Db, form: Form, facts: Facts) -> HtmlPage | SeeOther:
 
 
 def _joined(error: Invalid) -> dict[str, str]:
-    """Return problems by form field; problems of patterns are joined, each with its line, for the one text field."""
+    """Return problems by form field. One text has the problems of all patterns, each with its line number."""
     found: dict[str, str] = {}
     for field, message in problems_by_field(error).items():
         name, _, place = field.partition(".")

@@ -71,7 +71,6 @@ async def export_list(
     config: Config,
     now: datetime,
 ) -> ASGIResponse:
-    """Download a whole list, with its filters applied."""
     source = list_named(id) if is_from_here(request) else None
     if source is None:
         raise NotFound("List", id)

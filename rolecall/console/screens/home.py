@@ -124,7 +124,7 @@ async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> Ht
 
 
 async def _waiting(db: Db, person: Person) -> list[tuple[RequirementType, AccessRequestDetail]]:
-    """List the requests that have waited longest for this person, each with the response it needs."""
+    """List the oldest requests that wait for this person, each with the response that it needs."""
     found = [
         (type, one)
         for type in RequirementType

@@ -60,7 +60,6 @@ async def show_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Html
 
 @screen("GET", "/people", scope=Scope.IDENTITIES_READ, limits=OWN, query={"q": some_words})
 async def suggest_people(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
-    """Suggest people while a name is typed into a field."""
     words, within = query.get("q"), await visible_people(db, caller)
     return HtmlPage("people.html", {"people": await finding.candidates(db, words, within=within) if words else []})
 

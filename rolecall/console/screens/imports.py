@@ -9,8 +9,8 @@ from litestar.response.base import ASGIResponse
 
 from rolecall.application_imports import actions, changes, queries
 from rolecall.application_imports.model import ChangeType, ImportStatus, ImportType, ReadProgress, RecordKind
+from rolecall.application_imports.read.accounting import warnings_in
 from rolecall.applications import queries as applications
-from rolecall.applications.model import FIELDS
 from rolecall.applications.permitted import may_import, require_import_right
 from rolecall.console import overview
 from rolecall.console import queries as console
@@ -54,12 +54,15 @@ async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) ->
     run = await queries.get(db, known_guid("ApplicationImport", id))
     log = await console.log_after(db, run.id, 0)
     hold = await queries.hold_of(db, run.id, caller.id)
+    is_source = await queries.is_of_identity_source(db, run.id)
     return HtmlPage(
         "import.html",
         {
             "run": run,
-            "may_import": may_import(caller, is_identity_source=await queries.is_of_identity_source(db, run.id)),
+            "may_import": may_import(caller, is_identity_source=is_source),
+            "is_identity_source": is_source,
             "log": log,
+            "warnings": warnings_in(line for _, line in log),
             "page": await changes.changes_of(db, run.id, query["page"], query.get("kind"), query.get("change")),
             "query": query,
             "kinds": list(RecordKind),
@@ -158,7 +161,7 @@ async def _upload_page(db: Db, id: UUID, config: Config, problems: dict[str, str
     application = await applications.get(db, id)
     values = {
         "application": application,
-        "fields": {group: FIELDS[content] for group, content in (await console.contents(db, id)).items()},
+        "known": await console.known_columns(db, id),
         "problems": problems,
         "base_url": config.base_url,
     }

@@ -9,7 +9,7 @@ from rolecall.console.forms import EditConflict, edit_conflict, first, integer, 
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, plain_form
 from rolecall.console.notification_choices import choice_of, choices, fields_of, slug
-from rolecall.core import clock, guard
+from rolecall.core import address_check, clock
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -86,7 +86,7 @@ async def _page(db: Db, form: Form, problems: dict[str, str], late: EditConflict
 async def _with_names(request: AnyRequest, config: Config) -> Carried:
     carried = await plain_form(request, config)
     urls = [carried.raw.get(name, [""])[0] for name in ("slackUrl", "teamsUrl")]
-    return msgspec.structs.replace(carried, addresses=await guard.looked_up([url for url in urls if url]))
+    return msgspec.structs.replace(carried, addresses=await address_check.looked_up([url for url in urls if url]))
 
 
 @screen("POST", _HERE, scope=_SCOPE, read_body=_with_names)

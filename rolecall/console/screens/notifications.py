@@ -91,7 +91,6 @@ def _place(kinds: list[Json], field: str) -> str:
 
 @screen("GET", "/settings/outbox", scope=Scope.CONFIG_MANAGE, query={"outcome": a_word_of(MessageOutcome)})
 async def show_outbox(db: Db, query: dict[str, Any]) -> HtmlPage:
-    """Show the messages with their outcomes, and the health of the channels."""
     page = await queries.messages(db, query["page"], query.get("outcome"))
     values = {
         "page": page,

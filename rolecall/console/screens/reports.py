@@ -117,7 +117,6 @@ async def create_report(db: Db, form: Form, caller: Caller, facts: Facts, config
 
 
 async def _current(db: Db, report: ReportDetail) -> Form:
-    """Return the current values of a report as a form."""
     return {
         "name": [report.name],
         "description": [report.description],
@@ -210,7 +209,6 @@ async def run_report(
     config: Config,
     now: datetime,
 ) -> ASGIResponse:
-    """Run a report and download the file."""
     report = await queries.get(db, id)
     if not is_from_here(request):
         raise NotFound("Report", id)

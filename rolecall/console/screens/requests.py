@@ -196,12 +196,11 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
 
 
 def _is_confirmed(form: Form, conflicts: Sequence[RequestConflict]) -> bool:
-    """Return whether the person confirmed all these conflicts of the request."""
     return _confirmations(form, conflicts) <= set(form.get("confirmed", []))
 
 
 def _confirmations(form: Form, conflicts: Sequence[RequestConflict]) -> set[str]:
-    """Return a text for each conflict that identifies what the person confirms: rule, duties, person and access."""
+    """Return, for each conflict, a text that identifies what the person confirms: rule, duties, person and access."""
     asked = [first(form, name) for name in ("identityId", "action", "applicationId", "privileges")]
     return {" ".join(" ".join([str(each.rule_id), *each.duties, *asked]).split()) for each in conflicts}
 

@@ -38,8 +38,6 @@ def quarter_of(moment: datetime) -> Quarter:
 
 
 class CoverageMark(msgspec.Struct, frozen=True):
-    """The text, CSS class and link of a cell."""
-
     text: str
     tone: str
     href: str = ""
@@ -63,7 +61,7 @@ def _mark(review: ReviewInMap, now: datetime) -> tuple[datetime, CoverageMark]:
 def cells_of(
     found: ApplicationCoverage, reviews: list[ReviewInMap], quarters: list[Quarter], now: datetime
 ) -> list[list[CoverageMark]]:
-    """Return the marks of an application by quarter; older marks are in the first quarter, later ones in the last.
+    """Return the marks of an application by quarter; marks outside the quarters are in the first or the last one.
 
     An overdue application is marked as overdue even while a review of it is open, as on the home page.
     """

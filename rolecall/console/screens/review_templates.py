@@ -53,7 +53,7 @@ async def _form(db: Db, form: Form, problems: dict[str, str], found: ReviewTempl
 
 
 async def _body(db: Db, form: Form, before: Json | None = None) -> Json:
-    """Convert the form to the body of the API, which reports invalid numbers.
+    """Convert the form to the body of the API; numbers that are invalid stay text, so that the API reports them.
 
     `before` is the stored review of the template: parts that the form does not send are kept.
     """

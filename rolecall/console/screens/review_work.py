@@ -101,7 +101,7 @@ async def show_work(
 
 
 async def _around(db: Db, review: ReviewDetail, reviewer: UUID, person: Person) -> dict[str, Any]:
-    """Return the data around the items: progress, last decision, items passed on, tabs with counts, and filters."""
+    """Return what the page shows besides the items, such as progress, the last decision, tabs and filters."""
     is_open = review.status is ReviewStatus.OPEN
     mine = await workspace.progress_of(db, review.id, [reviewer])
     counts = {"todo": mine.left, "kept": mine.kept, "flagged": mine.flagged, "all": mine.total}
@@ -218,7 +218,10 @@ async def decide_review_item(db: Db, id: str, form: Form, person: Person, caller
 
 
 def _refused(form: Form, error: Invalid | Conflict) -> SeeOther:
-    """Return a redirect to the item with the chosen decision; the script restores the input."""
+    """Return a redirect to the page of the form, with the chosen decision; the script restores the input.
+
+    Raise the error if the form does not name its page.
+    """
     here = first(form, "here")
     if not here.startswith(("/reviews/", "/review-items/")):
         raise error
@@ -281,7 +284,7 @@ async def accept_review_item(db: Db, id: str, form: Form, caller: Caller, facts:
 
 @screen("POST", "/reviews/{id:str}/decide", limits=_REVIEW)
 async def decide_review_items(db: Db, id: str, form: Form, person: Person, caller: Caller, facts: Facts) -> SeeOther:
-    """Decide the ticked items, or the undecided holders of an entitlement that were shown except the ticked ones."""
+    """Decide the ticked items; for an entitlement, decide its undecided holders on the page except the ticked ones."""
     back = _back(form, f"/reviews/{id}/work")
     review = await queries.plan_of(db, id)
     ids = form.get("id", [])
@@ -322,7 +325,7 @@ async def _results(db: Db, person: Person, decision: str, ids: Sequence[str], re
 
 
 async def _without_comment(db: Db, person: Person, decision: str, ids: Sequence[str]) -> str:
-    """Return a message that names the items of the person that need a comment, up to a limit."""
+    """Return a message that names the reviewer's items that need a comment, up to a limit."""
     items = await item_queries.items_by_id(db, [UUID(id) for id in ids])
     own = [one for one in items if one.reviewer.id in person.reviews_as()]
     left = [one for one in own if one.status is ReviewItemStatus.PENDING and one.recommendation.verdict]

@@ -242,9 +242,10 @@ def _follows(person: Person, review: ReviewDetail) -> bool:
 
 
 async def _progress(db: Db, review: ReviewDetail, person: Person, now: datetime, config: Config) -> dict[str, Any]:
-    """Return the progress.
+    """Return the values that show the progress: counts and chart of the whole review, and figures for each reviewer.
 
-    People who see only their own records get only their own figures, unless they own the review.
+    People who see only their own records, and do not own the review, get only the figures of the reviewers for whom
+    they decide, and no list of problems or of moved items.
     """
     reviewers = await quality_of_reviewers(db, review.id)
     is_followed = _follows(person, review)

@@ -45,7 +45,6 @@ async def show_settings(db: Db, config: Config) -> HtmlPage:
 
 
 async def _current(db: Db) -> Form:
-    """Return the current settings as a form."""
     known = await settings.get(db)
     return {
         "approvalLeadDays": [str(known.approval_lead_days)],
@@ -133,7 +132,7 @@ async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> HtmlPage
 
 @screen("POST", "/settings/policy/remove", scope=Scope.CONFIG_MANAGE)
 async def remove_rule(db: Db, form: Form, facts: Facts) -> SeeOther:
-    """Remove the rule at an index, unless the policy has changed since the page was shown."""
+    """Remove the rule at an index; raise Invalid if it is no longer the rule that the page showed."""
     place, version = forms.integer(forms.first(form, "place")), forms.first(form, "version")
 
     def without(rules: list[Json]) -> list[Json]:

@@ -30,7 +30,7 @@ async def show_stand_ins(db: Db, person: Person, query: dict[str, Any], now: dat
 
 
 async def _page(db: Db, person: Person, page: int, form: Form, problems: dict[str, str], now: datetime) -> HtmlPage:
-    """Show the person's stand-ins; administrators see the stand-ins of everyone."""
+    """Show the person's stand-ins; people with `config:manage` see the stand-ins of everyone."""
     sees_all = Scope.CONFIG_MANAGE in person.caller().scopes
     listed = await queries.newest_first(db, page, now, identity_id=None if sees_all else person.id)
     values = {
@@ -58,7 +58,7 @@ async def create_stand_in(db: Db, person: Person, form: Form, facts: Facts) -> H
 
 
 async def _people(db: Db, caller: Caller, form: Form) -> Json:
-    """Return the ids of the people in the form. Anyone can be found by e-mail; by name, only visible people."""
+    """Return the ids of the people in the form; see `the_colleague` for who can be found."""
     return {
         name: await finding.the_colleague(db, name, words, caller)
         for name in ("identityId", "standInId")

@@ -9,7 +9,7 @@ from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import EditConflict, edit_conflict, first, given, problems_by_field, shown, version_of
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, plain_form
-from rolecall.core import guard
+from rolecall.core import address_check
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -65,7 +65,7 @@ async def _with_names(request: AnyRequest, config: Config) -> Carried:
     if request.path_params.get("verb") == "test":
         names = await actions.names_of_hook(request.app.state.services.pool, request.path_params["id"])
     else:
-        names = await guard.looked_up(carried.raw.get("url", []))
+        names = await address_check.looked_up(carried.raw.get("url", []))
     return msgspec.structs.replace(carried, addresses=names)
 
 
@@ -90,7 +90,6 @@ async def show_hook(db: Db, id: str) -> HtmlPage:
 
 
 async def _current(db: Db, id: str) -> Form:
-    """Return the current values of the webhook as a form."""
     hook = await queries.get_hook(db, id)
     return {
         "name": [hook.name],

@@ -518,6 +518,11 @@ document.addEventListener("htmx:xhr:progress", (event) => {
   if (!bar || !event.detail.lengthComputable) return;
   bar.hidden = false;
   bar.value = (100 * event.detail.loaded) / event.detail.total;
+  // The files have arrived, and the service reads them; nobody knows for how long.
+  if (event.detail.loaded >= event.detail.total) bar.removeAttribute("value");
+});
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (!event.detail.successful) for (const bar of document.querySelectorAll("[data-upload] > progress")) bar.hidden = true;
 });
 
 // Follow the log of an import, or a request that a carrier works on. Any server process can resume a broken stream.

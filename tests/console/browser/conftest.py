@@ -47,7 +47,7 @@ def find_browser() -> str | None:
 
 
 def need_browser() -> str:
-    """Skip these tests without a browser, except in continuous integration, where they fail."""
+    """Skip these tests if no browser is installed; in continuous integration, fail instead."""
     if found := find_browser():
         return found
     message = "no Chromium here: `make browser` installs it, or name one in ROLECALL_BROWSER"
@@ -87,7 +87,7 @@ async def site(browser_path: str, own_database: str, tmp_path_factory: pytest.Te
     async with await _connect(own_database, url) as db:
         company = await a_company(db, config)
     variables = {"ROLECALL_DATABASE_URL": own_database, "ROLECALL_BASE_URL": url, "ROLECALL_TICK_SECONDS": "1"}
-    # With another host name it is another site for the browser, which matters for SameSite cookies.
+    # The provider has another host name, so the browser treats it as another site; this tests the SameSite cookies.
     async with providing("localhost") as provider:
         variables |= {"ROLECALL_OIDC_ISSUER": provider.url, "ROLECALL_OIDC_CLIENT_ID": CLIENT_ID}
         with _service(port, data_dir, variables | {"ROLECALL_OIDC_CLIENT_SECRET": CLIENT_SECRET}):

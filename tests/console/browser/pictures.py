@@ -23,7 +23,7 @@ SHEET = {
     "/requests/": "/requests",
     "/events/calendar": None,
     "/events/new": None,
-    "/events/": "/events?status=Resolved",
+    "/events/": "/events",
     "/identities/": "/identities?name=a",
     "/applications": None,
     "/applications/": "/applications",
@@ -87,12 +87,14 @@ async def _shoot_wizard(page: Page, url: str) -> None:
 
 
 async def _shot(page: Page, url: str, path: str, place: str | None, n: int) -> bytes:
-    """Return a screenshot of a page; every second one is in dark mode."""
+    """Return a screenshot of a page, in dark mode if `n` is odd."""
     await page.emulate_media(color_scheme="dark" if n % 2 else "light")
     if place:
         await page.goto(url + place)
         found = await page.eval_on_selector_all("main a[href]", "links => links.map(a => a.getAttribute('href'))")
-        path = next(href for href in found if re.fullmatch(f"{re.escape(path)}{GUID}", href))
+        links = [href for href in found if re.fullmatch(f"{re.escape(path)}{GUID}", href)]
+        assert links, f"{place} links to no page of {path}"
+        path = links[0]
     await page.goto(url + path)
     return await page.screenshot()
 

@@ -39,11 +39,14 @@ PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1440, "height": 900}
 
 
-# Split the screens, so that two workers can share them.
+# Split the screens into parts, so that each part has its own timeout.
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", range(3))
 async def test_every_screen_is_accessible_and_does_not_scroll_sideways(scripted: Visit, part: int) -> None:
-    """Check all rules in light mode and contrast in dark mode; ROLECALL_BROWSER_LONG checks all in both modes."""
+    """Check all rules in light mode and contrast in dark mode, on a phone.
+
+    ROLECALL_BROWSER_LONG checks all rules in both modes, and also the desktop size.
+    """
     page, problems = scripted.page, list[str]()
     everything = "ROLECALL_BROWSER_LONG" in os.environ
     for path in PAGES[part::3]:

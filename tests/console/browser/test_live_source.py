@@ -43,7 +43,7 @@ async def fill(visit: Visit, **fields: str) -> None:
 
 
 async def connect(visit: Visit, id: UUID, peer: ScimPeer, username: str) -> None:
-    """Set up the source, first with a wrong secret, and the carrier; then start an import."""
+    """Set up the source, first with a wrong secret, and the carrier; then import the data."""
     access = {"kind": "SCIM", "url": peer.url, "authentication": "Bearer"}
     await visit.go(f"/applications/{id}/source")
     await fill(visit, **access, secret="wrong", contents=msgspec.json.encode(CONTENTS).decode())

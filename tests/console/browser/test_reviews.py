@@ -90,7 +90,7 @@ async def test_review_is_opened_decided_carried_out_and_verified(
     await supervisor.go("/")
     await page.get_by_role("link", name="Decide Review of alpha").click()
     await supervisor.sees("0 of 4")
-    # The first item is selected: keep it, go back, undo, then revoke the permission to release.
+    # The first item is selected: keep it, undo the decision, then revoke the group Releasers.
     await page.keyboard.press("a")
     await supervisor.sees("1 of 4")
     await page.get_by_role("link", name="Kept").click()

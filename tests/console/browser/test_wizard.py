@@ -1,9 +1,10 @@
 """Add an application from an unfamiliar export in a browser, and count the clicks."""
 
+import asyncio
 import os
 from pathlib import Path
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.console.browser.conftest import Visit
 
@@ -16,7 +17,7 @@ MOST_CLICKS = 12
 
 
 class Clicks:
-    """Clicks in the page and counts the clicks; choosing a file counts as one click."""
+    """Click in the page and count the clicks; choosing a file counts as one click."""
 
     def __init__(self, page: Page) -> None:
         self.page, self.count = page, 0
@@ -32,7 +33,7 @@ class Clicks:
 
 
 async def shoot(page: Page, name: str) -> None:
-    """Take pictures in light and dark mode, wide and narrow, if the environment names a folder."""
+    """Take screenshots in light and dark mode, wide and narrow, if ROLECALL_PICTURES names a folder."""
     if not (folder := os.environ.get("ROLECALL_PICTURES")):
         return
     for scheme in ("light", "dark"):
@@ -85,3 +86,50 @@ async def test_open_question_is_readable_and_fits_a_phone(visit: Visit) -> None:
     await clicks.on("button", "Start dry run")
     await visit.sees("1 question about the files is open.")
     await expect(page.locator(".notice .button")).to_have_css("color", "rgb(255, 255, 255)")
+
+
+async def test_buttons_cannot_be_clicked_while_an_answer_is_stored(scripted: Visit) -> None:
+    page, clicks, stored = scripted.page, Clicks(scripted.page), asyncio.Event()
+    await scripted.go("/drafts/new")
+    await page.locator("#name").fill("CoreBank with a slow answer")
+    await clicks.choose("files", "operators.csv", EXPORT)
+    await clicks.on("button", "Continue")
+    await scripted.sees("what does Q mean?")
+
+    async def hold(route: Route) -> None:
+        await stored.wait()
+        await route.continue_()
+
+    await page.route("**/drafts/*", hold)
+    await clicks.on("button", "Q means not active")
+    await expect(page.get_by_role("button", name="Q means active")).to_have_css("pointer-events", "none")
+    stored.set()
+
+    await expect(page.get_by_text("what does Q mean?")).to_have_count(0)
+
+
+async def test_enter_in_the_header_line_is_no_answer(visit: Visit) -> None:
+    page, clicks = visit.page, Clicks(visit.page)
+    await visit.go("/drafts/new")
+    await page.locator("#name").fill("CoreBank with a header line")
+    await clicks.choose("files", "operators.csv", EXPORT)
+    await clicks.on("button", "Continue")
+    await visit.sees("what does Q mean?")
+    await page.get_by_label("Header line").fill("1")
+
+    await page.get_by_label("Header line").press("Enter")
+
+    await visit.sees("What becomes of 2 columns")
+
+
+async def test_progress_of_an_upload_ends_with_an_error(scripted: Visit) -> None:
+    page, clicks = scripted.page, Clicks(scripted.page)
+    await scripted.go("/drafts/new")
+    await page.locator("#name").fill("CoreBank without an answer")
+    await clicks.choose("files", "operators.csv", EXPORT)
+
+    await page.route("**/drafts/new", lambda route: route.fulfill(status=503, body=""))
+    await clicks.on("button", "Continue")
+
+    await expect(page.get_by_text("The service is not available (503)")).to_be_visible()
+    await expect(page.locator("progress")).to_be_hidden()

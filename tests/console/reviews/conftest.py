@@ -9,7 +9,7 @@ from rolecall.core.db import Db
 from rolecall.reviews import actions
 from tests.builders import facts
 from tests.console.reviews.reviewed import CLERK
-from tests.reviews.reviewing import Reviewed, a_reviewed_company
+from tests.reviews.company import Reviewed, a_reviewed_company
 
 
 @pytest.fixture

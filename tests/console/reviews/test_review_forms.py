@@ -10,7 +10,7 @@ from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.reviews import actions, templates
 from tests.builders import facts
 from tests.console.reviews.reviewed import CLERK
-from tests.reviews.reviewing import Reviewed
+from tests.reviews.company import Reviewed
 
 
 async def test_draft_shows_its_preview_and_opens(administrator: httpx2.AsyncClient, company: Reviewed, db: Db) -> None:

@@ -10,18 +10,15 @@ from rolecall.console import actions as console
 from rolecall.core.db import Db, fetch_value
 from rolecall.core.roles import Role
 from rolecall.evidence import verify
-from tests.console.reviews.reviewed import items_for
+from tests.console.reviews.reviewed import items_for, revoke_as_carla
 from tests.console.test_matrix import sign_in
-from tests.reviews.reviewing import Reviewed
+from tests.reviews.company import Reviewed
 
 
-async def test_acceptance_is_offered_only_to_people_who_may_accept(
+async def test_acceptance_is_offered_only_to_people_who_may_accept_and_not_in_a_canceled_review(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
-    await sign_in(visitor, db, company.carla)
-    mine = await items_for(db, review, "Carla")
-    await visitor.post(f"/reviews/{review}/decide", data={"id": mine, "decision": "Revoke", "comment": "Not needed"})
-    await visitor.post(f"/reviews/{review}/submit", data={"signed": "yes"})
+    mine = await revoke_as_carla(visitor, db, company, review)
     page = f"/review-items/{mine[0]}"
 
     decided = await visitor.get(page)
@@ -30,8 +27,10 @@ async def test_acceptance_is_offered_only_to_people_who_may_accept(
     audited = await visitor.get(page)
     await sign_in(visitor, db, company.owen)
     owned = await visitor.get(page)
+    await db.execute("UPDATE reviews SET status = 'Canceled' WHERE id = %s", (review,))
+    canceled = await visitor.get(page)
 
-    assert ["Accept risk" in each.text for each in (decided, audited, owned)] == [False, False, True]
+    assert ["Accept risk" in each.text for each in (decided, audited, owned, canceled)] == [False, False, True, False]
 
 
 async def test_review_page_offers_to_close_the_review_after_its_due_date(
@@ -112,10 +111,7 @@ async def test_population_can_be_verified_on_the_review_page(administrator: http
 async def test_acceptance_is_offered_again_after_it_ended(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
-    await sign_in(visitor, db, company.carla)
-    mine = await items_for(db, review, "Carla")
-    await visitor.post(f"/reviews/{review}/decide", data={"id": mine, "decision": "Revoke", "comment": "Not needed"})
-    await visitor.post(f"/reviews/{review}/submit", data={"signed": "yes"})
+    mine = await revoke_as_carla(visitor, db, company, review)
     await sign_in(visitor, db, company.owen)
     until = (datetime.now(UTC) + timedelta(days=30)).date().isoformat()
     await visitor.post(f"/review-items/{mine[0]}/accept", data={"reason": "Until the audit", "until": until})

@@ -9,9 +9,9 @@ import httpx2
 from rolecall.console import actions as console
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.roles import Role
-from tests.console.reviews.reviewed import items_for
+from tests.console.reviews.reviewed import items_for, revoke_as_carla
 from tests.console.test_matrix import sign_in
-from tests.reviews.reviewing import Reviewed
+from tests.reviews.company import Reviewed
 
 
 async def test_supervisor_without_a_role_decides_undoes_and_submits(
@@ -85,7 +85,7 @@ async def test_all_holders_of_an_entitlement_can_be_decided_at_once_with_excepti
     assert rows == [("Emre", "Pending"), ("Joana", "Approved")]
 
 
-async def test_exceptions_cannot_include_all_holders(
+async def test_bulk_decision_that_excepts_every_holder_is_refused(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
     await sign_in(visitor, db, company.carla)
@@ -120,7 +120,7 @@ async def test_only_undecided_items_can_be_grouped_by_access(
     assert 'name="reason"' not in grouped.text
 
 
-async def test_statement_counts_requests_for_access_kept_until_a_date(
+async def test_statement_counts_the_requests_that_keep_until_decisions_create(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
     await sign_in(visitor, db, company.carla)
@@ -187,7 +187,9 @@ async def test_decision_against_the_recommendation_needs_a_comment(
     assert await fetch_value(db, "SELECT count(*) FROM review_decisions") == 0
 
 
-async def test_opened_details_are_counted(visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db) -> None:
+async def test_only_items_whose_details_were_opened_are_marked_as_read(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
     first, second, third = await items_for(db, review, "Carla")
     await sign_in(visitor, db, company.carla)
 
@@ -367,10 +369,7 @@ async def test_tabs_count_the_items_that_they_list(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
     """Access that was removed is listed among all items, no longer among the flagged ones."""
-    await sign_in(visitor, db, company.carla)
-    mine = await items_for(db, review, "Carla")
-    await visitor.post(f"/reviews/{review}/decide", data={"id": mine, "decision": "Revoke", "comment": "Not needed"})
-    await visitor.post(f"/reviews/{review}/submit", data={"signed": "yes"})
+    mine = await revoke_as_carla(visitor, db, company, review)
     await db.execute("UPDATE review_items SET status = 'Remediated', remediated_on = now() WHERE id = %s", (mine[0],))
 
     page = (await visitor.get(f"/reviews/{review}/work?tab=flagged")).text
