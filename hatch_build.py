@@ -1,4 +1,4 @@
-"""Take third-party browser code out of the Python packages that carry it, verify it, and put it into static folders."""
+"""Copy third-party browser code from the Python packages that contain it to static folders, and verify its checksum."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent
 STATIC = ROOT / "rolecall" / "console" / "static"
 TEMPLATES = ROOT / "rolecall" / "console"
 _SWAGGER = "static/drf_spectacular_sidecar/swagger-ui-dist"
-# Package, file in it, where it goes, its SHA-256.
+# Each package with its file, the target and the SHA-256 of the file.
 TAKEN = (
     ("django_htmx", "static/django_htmx/htmx-2.min.js", "rolecall/console/static/htmx.min.js",
      "71ea67185bfa8c98c39d31717c6fce5d852370fcdfd129db4543774d3145c0de"),

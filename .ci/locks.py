@@ -1,5 +1,8 @@
-"""The lock files: `write` pins the dependencies of pyproject.toml to the newest versions, `add` keeps the versions that
-are pinned already, `check` fails when the dependencies changed since."""
+"""Write and check the lock files of the dependencies in pyproject.toml.
+
+`write` pins the newest versions, `add` keeps the versions that are pinned already, and `check` fails if the
+dependencies have changed since the lock files were written.
+"""
 
 import hashlib
 import json
@@ -10,9 +13,9 @@ from pathlib import Path
 
 PYPROJECT = tomllib.loads(Path("pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
-# `editables` is what the build needs to link the package instead of copying it.
+# The build needs `editables` for an editable install.
 BUILD = [*PYPROJECT["build-system"]["requires"], "editables"]
-# The build takes files out of django-htmx and drf-spectacular-sidecar; it does not run them.
+# The build only copies files from django-htmx and drf-spectacular-sidecar, so it does not need their dependencies.
 LEFT_OUT = {"requirements-build.lock": ["django", "asgiref", "sqlparse"]}
 ASKED = {
     "requirements.lock": PROJECT["dependencies"],
@@ -25,7 +28,7 @@ ASKED = {
 
 
 def made_from(file: str) -> str:
-    """The first line of a lock file: a digest of what it pins."""
+    """Return the first line of a lock file: a digest of the dependencies that it was written for."""
     asked = json.dumps([PROJECT["requires-python"], ASKED[file]])
     return f"# make lock, from dependencies {hashlib.sha256(asked.encode()).hexdigest()}\n"
 
@@ -37,9 +40,9 @@ def add() -> None:
 def write(keep: bool = False) -> None:
     earlier: list[str] = []
     for file, asked in ASKED.items():
-        # Together they are one environment: a later file leaves out what an earlier one has, and agrees with it.
+        # The files are installed together: a later file omits the packages of earlier ones, and uses the same versions.
         options = [f"--constraint={name}" for name in earlier]
-        # The versions in a file that is there are preferred, unless told to upgrade.
+        # Without --upgrade, uv keeps the versions in the existing file.
         options += [f"--output-file={file}", *([] if keep else ["--upgrade"])]
         options += [f"--no-emit-package={name}" for name in [*names_in(earlier), *LEFT_OUT.get(file, [])]]
         command = ["-m", "uv", "pip", "compile", "-", "--universal", "--generate-hashes", "--no-header", "--quiet"]

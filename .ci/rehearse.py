@@ -1,6 +1,6 @@
-"""The steps of deploy/Dockerfile in a clean folder, as an ordinary user, on a read-only tree, without an engine.
+"""Rehearse deploy/Dockerfile without a container engine: in a clean folder, as an ordinary user, on a read-only tree.
 
-Its COPY, RUN, HEALTHCHECK and CMD lines are read from the file, so that the rehearsal cannot drift from it.
+The COPY, RUN, HEALTHCHECK and CMD lines are read from the file, so that the rehearsal cannot differ from it.
 """
 
 import json
@@ -30,7 +30,7 @@ with embedded(pathlib.Path(sys.argv[1])) as url:
 
 
 class Image:
-    """What the image would hold, below a folder instead of the root."""
+    """The content of the image, in a folder instead of the root directory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -58,7 +58,7 @@ class Image:
 
     @contextmanager
     def running(self, *arguments: str, **more: str) -> Iterator[int]:
-        """One process of the image, at a free port instead of 8000; it must end well when it is told to."""
+        """Run a process of the image on a free port instead of 8000; require exit code 0 after SIGTERM."""
         port = free_port()
         words = [str(port) if word == "8000" else word for word in arguments]
         with (self.folder / "tmp/log").open("a") as log:
@@ -115,7 +115,7 @@ def copy(image: Image, *words: str) -> None:
 
 
 def run_alone(image: Image) -> None:
-    """As it starts without arguments."""
+    """Run the default command of the image, with its embedded database."""
     started = time.monotonic()
     with image.running(*listed("CMD")) as port:
         eventually(lambda: image.is_healthy(port))
@@ -123,11 +123,11 @@ def run_alone(image: Image) -> None:
         token = image.run(image.rolecall, "token", "create", "rehearsal").strip()
         known = {"ROLECALL_URL": f"http://127.0.0.1:{port}", "ROLECALL_TOKEN": token}
         image.run(image.rolecall, "identity", "list", **known)
-    print(f"serve: healthy after {seconds:.1f} s, its API answered, it stopped when told", flush=True)
+    print(f"serve: healthy after {seconds:.1f} s, its API responded, it stopped on SIGTERM", flush=True)
 
 
 def run_apart(image: Image) -> None:
-    """As compose.yaml has it, but for the proxy; the database is the one of the wheel."""
+    """Run the services of compose.yaml except the proxy, on the PostgreSQL that ships with Rolecall."""
     python, folder = f"{image.folder}/opt/rolecall/bin/python", f"{image.folder}/data/separate"
     command = [*ORDINARY, python, "-c", DATABASE, folder]
     with subprocess.Popen(
@@ -143,21 +143,21 @@ def run_apart(image: Image) -> None:
             for port in ports:
                 eventually(lambda port=port: image.is_healthy(port))
                 eventually(lambda port=port: image.tried("curl", "-sf", f"127.0.0.1:{port}/readyz").returncode == 0)
-        print("migrate, two of api and a worker on one database: ready, and stopped when told", flush=True)
+        print("migrate, two api processes and a worker on one database: ready, and stopped on SIGTERM", flush=True)
 
 
 def a_python() -> str:
-    """One that an ordinary user can run: a root's own may be closed to others."""
+    """Return a Python that an ordinary user can run; root's own Python may not be accessible to others."""
     for python in (os.environ.get("PYTHON"), sys._base_executable, "/usr/bin/python3"):  # type: ignore[attr-defined]
-        # By a shell: the first program after setpriv is still found with root's eyes.
+        # Start it from a shell: setpriv itself looks up its program with the privileges of root.
         command = f"{python} -c 'import sys; sys.exit(sys.version_info < (3, 11))'"
         if python and subprocess.run([*ORDINARY, "sh", "-c", command], check=False, cwd="/", stderr=-3).returncode == 0:
             return str(python)
-    sys.exit("An ordinary user can run no Python 3.11 here; name one in PYTHON")
+    sys.exit("No Python 3.11 was found that an ordinary user can run; set PYTHON to the path of one")
 
 
 def listed(instruction: str) -> list[str]:
-    """The words of an instruction in its JSON form."""
+    """Return the words of an instruction that is written as a JSON array."""
     (words,) = re.findall(rf"^{instruction} (?:--.* CMD )?(\[.*\])$", FINAL, re.MULTILINE)
     found: list[str] = json.loads(words)
     return found
@@ -167,7 +167,7 @@ def eventually(holds: Callable[[], bool]) -> None:
     give_up = time.monotonic() + 60
     while not holds():
         if time.monotonic() > give_up:
-            sys.exit("not within 60 s")
+            sys.exit("The service was not ready within 60 s")
         time.sleep(0.2)
 
 

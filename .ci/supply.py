@@ -1,4 +1,4 @@
-"""What is shipped: `sbom` lists it as CycloneDX, from the lock files; `ages` asks PyPI when each was last released."""
+"""List the dependencies: `sbom` prints the shipped ones as CycloneDX, `ages` prints the last release date of each."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 SHIPPED = ("requirements.lock", "requirements-build.lock")
 ALL = (*SHIPPED, "requirements-dev.lock", "requirements-bench.lock", "requirements-lake.lock", "requirements-ldap.lock")
 OLDEST = timedelta(days=365)
-# Old and kept, and why.
+# Packages without a recent release that are kept, each with the reason.
 FINISHED = {
     "jinja2": "finished: its project answers advisories and releases its other parts",
     "pyyaml": "finished: one format, read for twenty years",
@@ -22,7 +22,7 @@ FINISHED = {
 
 
 def pinned(file: str) -> dict[str, tuple[str, list[str]]]:
-    """Name: version and digests, one for each file that the index has of it."""
+    """Return the packages of a lock file by name: the version, and the digest of each of its files."""
     found: dict[str, tuple[str, list[str]]] = {}
     for line in Path(file).read_text().splitlines():
         if pin := re.match(r"([A-Za-z0-9._-]+)==([^\s;\\]+)", line):
@@ -51,7 +51,7 @@ def sbom() -> str:
     ]
     assert version
     rolecall = {"type": "application", "bom-ref": "rolecall", "name": project["name"], "version": version[1]}
-    # Made from the locks alone: the same locks give the same document.
+    # Generate the document from the lock files alone, so that the same lock files give the same document.
     return json.dumps(
         {
             "bomFormat": "CycloneDX",
@@ -72,14 +72,17 @@ def last_release(name: str) -> datetime:
 
 
 def asked_for() -> set[str]:
-    """By us; all others come along with these."""
+    """Return the names of our direct dependencies; all others are dependencies of these."""
     project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
     asked = [*project["dependencies"], *(line for lines in project["optional-dependencies"].values() for line in lines)]
     return {re.split(r"[\[<>=;~! ]", line)[0].lower() for line in asked}
 
 
 def ages() -> list[str]:
-    """Prints when each was last released; those that we ask for, have no release in a year, and no reason to stay."""
+    """Print the last release date of each package.
+
+    Return direct dependencies without a release in a year, except those that are kept for a reason.
+    """
     names = sorted({name: file for file in reversed(ALL) for name in pinned(file)}.items())
     with ThreadPoolExecutor(8) as threads:
         released = list(threads.map(lambda each: last_release(each[0]), names))

@@ -32,7 +32,8 @@ VALUES (:event::uuid, now(), 'bench', 'Created', 'Created');
 COMMIT;
 """
 _TABLES = ("identities", "personnel_events", "stages")
-# The variants, each with the statements that turn the previous variant into it: no audit, one chain, 16 chains.
+# The variants, in this order: no audit, one chain, 16 chains. The statements switch the audit triggers off and on;
+# `main` sets the number of chains.
 _WAYS = {
     "without": [f"ALTER TABLE {table} DISABLE TRIGGER note_insert" for table in _TABLES],
     "one chain": [f"ALTER TABLE {table} ENABLE TRIGGER note_insert" for table in _TABLES],

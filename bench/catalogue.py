@@ -51,7 +51,7 @@ _GROUPS = """
 _PARENT = """CASE WHEN n < {tops} THEN ''
                   WHEN n < {tops} * 10 THEN 'Group ' || n % {tops}
                   ELSE 'Group ' || {tops} + (n - {tops} * 10) % ({tops} * 9) END"""
-# The description of every tenth group of the lowest level changed in a later import.
+# The description of every tenth group changed in a later import.
 _GROUP_VERSIONS = f"""
     INSERT INTO group_versions (group_number, from_import, until_import, description, nomenclature, parent, metadata)
     SELECT {{accounts}} + 1 + n, v.since, v.until, 'Described in ' || v.since, 'Role', {_PARENT}, '{{{{}}}}'
@@ -81,8 +81,8 @@ _PERMISSION_VERSIONS = """
     SELECT n, 1, NULL, 'Does something', (ARRAY['Low', 'Moderate', 'High', 'Critical'])[1 + n % 4]
     FROM generate_series(1, {permissions}) AS n
 """
-# All accounts hold the first permission directly, and the second through the first quarter of the top level. An account
-# holds 98 others, a group 20. Every twentieth assignment had a different access before.
+# All accounts hold the first permission directly, and the second through the groups in the first quarter of the top
+# level. An account holds 98 others, a group 20. One assignment in twenty had another level of access before.
 _ASSIGNMENTS = f"""
     INSERT INTO assignments (holder_number, permission_number, access, from_import, until_import, value)
     SELECT n, p, v.access::access, v.since, v.until, ''
@@ -255,7 +255,10 @@ async def measure_people(reader: Reader, people: list[str]) -> bool:
 
 
 async def measure_list(reader: Reader) -> bool:
-    """Compare the catalogue a year ago with the catalogue now, with warm caches; return whether the bar is met."""
+    """Compare the CPU time of listing the catalogue as of a year ago and as of now, with warm caches.
+
+    Return whether the bar is met.
+    """
     now, then = Timed(), Timed()
     for n in range(ROUNDS + 3):
         await timed(reader, "/api/entitlements", now if n >= 3 else Timed())
@@ -288,7 +291,7 @@ _EVERYTHING = """SELECT a.id, a.username, a.identity_id, p.header, p.section, p.
 
 
 async def _export(url: str, format: str | None) -> tuple[int, float]:
-    """Export every direct assignment, or run `COPY TO` if there is no format; return the rows and seconds."""
+    """Export every direct assignment, or run `COPY TO` if `format` is None; return rows (0 for COPY) and seconds."""
     everything = whole(lambda row: ExportedHolding(*row), _EVERYTHING)
     async with snapshot(Config(database_url=url)) as db:
         if format is None:

@@ -10,6 +10,8 @@ import asyncio
 import statistics
 import sys
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import psycopg
@@ -110,22 +112,28 @@ STEPS = {
 }
 
 
-async def measure(url: str, link: str) -> dict[str, list[float]]:
+@asynccontextmanager
+async def signed_in(url: str, link: str) -> AsyncIterator[Page]:
+    """Open a browser that has signed in with the link."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=find_browser(), args=ARGUMENTS)
         page = await browser.new_page(base_url=url, viewport={"width": 1440, "height": 900})
         await page.goto(f"/sign-in/{link}")
         await page.get_by_role("button", name="Sign in").click()
         await page.wait_for_url(f"{url}/")
-        times = {what: [await step(page, n) for n in range(TIMES)] for what, step in STEPS.items()}
+        yield page
         await browser.close()
-    return times
+
+
+async def measure(url: str, link: str) -> dict[str, list[float]]:
+    async with signed_in(url, link) as page:
+        return {what: [await step(page, n) for n in range(TIMES)] for what, step in STEPS.items()}
 
 
 def report(times: dict[str, list[float]]) -> bool:
     held = True
     for what, taken in times.items():
-        # An approval also writes and redirects, so it is reported without a bar.
+        # An approval (the key a) also writes and redirects, so it is reported without a bar.
         bar = None if what.startswith("a ") else BAR_MS
         held &= tell(Found("console", f"{what}, median", statistics.median(taken), "ms", bar, at_most=True))
         tell(Found("console", f"{what}, 95th percentile", statistics.quantiles(taken, n=20)[-1], "ms"))

@@ -41,7 +41,7 @@ _SEED = [
         SELECT %(there)s, 'Area', '', 'Permission ' || n FROM generate_series(1, {PERMISSIONS}) AS n""",
     """INSERT INTO permission_versions
        SELECT number, %(run)s, NULL, '', 'Low' FROM permissions WHERE application_id = %(there)s""",
-    # The first permission of each account belongs to a duty; one account in fifty holds a pair that is in conflict.
+    # Each rule keeps neighboring permissions apart. One account in fifty holds ten neighbors; others hold no neighbors.
     f"""INSERT INTO assignments (holder_number, permission_number, access, from_import, until_import, value)
         SELECT DISTINCT ON (a.number, p.number) a.number, p.number, 'Grant'::access, %(run)s, NULL::int, ''
         FROM (SELECT number, row_number() OVER (ORDER BY number) AS n FROM accounts
@@ -71,7 +71,7 @@ _JOIN = """
         JOIN assignments t ON t.permission_number = y.number AND t.until_import IS NULL
         JOIN accounts a ON a.number = s.holder_number JOIN accounts b ON b.number = t.holder_number
                                                                     AND b.identity_id = a.identity_id) AS found"""
-# One in a hundred accounts loses a permission and gets another.
+# One account in a hundred loses some permissions and gets as many others.
 _CHANGES = f"""
     WITH gone AS (
         UPDATE assignments SET until_import = %(run)s

@@ -38,7 +38,7 @@ def shown(value: float, unit: str) -> str:
 
 
 def tell(found: Found) -> bool:
-    """Print a result and store it for the table; return whether it meets its bar."""
+    """Print a result and store it for the table; return whether it meets its bar, or has none."""
     print("  ".join(cell for cell in found.cells if cell), flush=True)
     if path := os.environ.get(FILE):
         with Path(path).open("ab") as file:

@@ -2,8 +2,8 @@
 
 python -m bench.imports [--accounts 100000] [--assignments 1000000] [--convention none|first|all] [--people] [--shapes]
 
-The first import of people is compared with the first import of as many accounts, and an import with a shape with an
-import of the same data in standard form; --people and --shapes run only these parts.
+The first import of people is compared with the first import of as many accounts. An import of files that need a shape
+is compared with an import of the same data in standard form. --people and --shapes run only these parts.
 """
 
 import argparse
@@ -24,8 +24,9 @@ from bench.other_imports import conventional, raw_copy
 from bench.shaped import SHAPE_BAR, SHAPED, STANDARD, write_both
 from rolecall.core.postgres import embedded
 
-# The maximum time as a multiple of a raw COPY, and the minimum speed as a multiple of the conventional importer.
+# The maximum time of each import, as a multiple of a raw COPY.
 BARS = {"first": 4.0, "changed": 1.2, "unchanged": 0.15}
+# The minimum speed, as a multiple of the conventional importer.
 CONVENTION_BAR = 6
 # The maximum time of the first import of people, as a multiple of the time for as many accounts.
 PEOPLE_BAR = 2.0

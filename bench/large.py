@@ -29,7 +29,7 @@ HELD_BY_ONE = 100
 # Bars: time per row relative to the smallest size, and memory of the worker.
 TIME_BAR = 1.5
 MEMORY_BAR = 2**30
-# A small import is so short that a single measurement is not reliable.
+# Measure a small import several times, because one measurement of so short a run is not reliable.
 TURNS = {1_000_000: 3}
 _PIECE = 1_000_000
 _LIMITS = {"ROLECALL_MAX_FILE_BYTES": str(2**40), "ROLECALL_MAX_UPLOAD_BYTES": str(2**40)}
@@ -54,7 +54,7 @@ def write_permissions(path: Path, size: int, *, is_changed: bool) -> Path:
 def permission_pieces(size: int, *, is_changed: bool) -> Iterator[pl.DataFrame]:
     accounts = size // HELD_BY_ONE
     account = pl.col("i") % accounts
-    # 331 and the number of permissions have no common divisor, so an account holds different ones.
+    # 331 and the number of permissions have no common divisor, so an account holds no permission twice.
     permission = (account * 7 + pl.col("i") // accounts * 331) % PERMISSIONS
     mark = pl.when(pl.col("i") % 101 == 0).then(pl.lit("x")).otherwise(pl.lit("")) if is_changed else pl.lit("")
     for start in range(0, size, _PIECE):
@@ -68,7 +68,7 @@ def permission_pieces(size: int, *, is_changed: bool) -> Iterator[pl.DataFrame]:
 
 
 async def run(url: str, token: str, folder: Path, size: int, pid: int, *, logs: bool) -> dict[str, dict[str, Any]]:
-    """Import first, changed and unchanged files into one new application; delete each file after it is sent."""
+    """Import first, changed and unchanged files into one new application; each step overwrites the files on disk."""
     timeout = aiohttp.ClientTimeout(total=None)
     headers = {"Authorization": f"Bearer {token}"}
     results = {}

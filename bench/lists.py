@@ -1,4 +1,4 @@
-"""Compare the cost of every page, with every filter, to the cost of page 1, and measure what lists cost writers.
+"""Compare the cost of later pages, with every filter, to the cost of page 1; measure how much lists slow down writes.
 
     [ROLECALL_BENCH_ROWS=1000000] python -m bench.lists
 
@@ -39,7 +39,8 @@ ROUNDS = 30
 WRITERS = 16
 PAGES = ("first", "middle", "3/4", "last", "beyond")
 
-# The filters of each list: column and query parameter. The most and the least frequent value of each is measured.
+# The filters of each list: column and query parameter. The benchmark measures the most and the least frequent value of
+# each (of `identity_id` only the most frequent), and the most frequent values of the other filters combined.
 FILTERS: dict[str, dict[str, str]] = {
     "identities": {},
     "access_requests": {
@@ -108,7 +109,7 @@ async def api(url: str, connections: int) -> AsyncIterator[Api]:
 
 
 class Case(msgspec.Struct):
-    """A list with one filter; `took` has the milliseconds of CPU time for each measured page."""
+    """A list, perhaps with filters; `took` has the milliseconds of CPU time for each measured page."""
 
     table: str
     filter: str
@@ -225,7 +226,6 @@ def report(pairs: Sequence[tuple[Case, Case]]) -> bool:
 
 
 async def time_writes(api: Api, count: int) -> float:
-    """Return onboardings per second from sixteen connections."""
     left = iter(range(count))
     effective = (datetime.now(UTC) + timedelta(days=30)).date().isoformat()
 
@@ -262,8 +262,9 @@ async def _switch(db: psycopg.AsyncConnection, state: str) -> None:
 
 async def run(urls: dict[str, str]) -> bool:
     pairs = list(zip(await cases(urls["big"]), await cases(urls["small"]), strict=True))
-    # Write to another database: transaction ids are shared by the server, and `reading` needs a database with one
-    # backend.
+    # Before each request, `time_pages` commits a transaction, so that no page can come from a cache. It does so in
+    # another database, because `reading` requires that the application has the only backend of its database. The effect
+    # is the same: all databases of a server share their transaction ids.
     elsewhere = psycopg.conninfo.make_conninfo(urls["big"], dbname="postgres")
     async with (
         await psycopg.AsyncConnection.connect(elsewhere, autocommit=True) as writer,

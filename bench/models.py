@@ -60,7 +60,6 @@ async def commit(db: Db, id: str) -> int:
 
 
 async def run(url: str, rows: int) -> dict[str, tuple[float, str]]:
-    """Return the seconds of each step, and a note about it."""
     took: dict[str, tuple[float, str]] = {}
 
     async def step(name: str, work: Callable[[], Awaitable[Any]], say: Callable[[Any], str] = lambda _: "") -> Any:

@@ -41,8 +41,6 @@ SENDER, TO = "rolecall@example.com", "grace@example.com"
 
 
 class _Accept:
-    """Count messages, and keep the last one."""
-
     def __init__(self) -> None:
         self.count, self.last = 0, b""
 
@@ -99,7 +97,7 @@ async def send_bare(port: int, content: bytes, count: int) -> None:
 
 
 async def send(pool: Pool, config: Config) -> None:
-    """Run the worker's loop until every message was sent and its result is recorded."""
+    """Run the worker's loop until every message is sent and its result is recorded."""
     waker = asyncio.Event()
     async with MessageSender(pool, config, waker.set) as sender:
         while True:

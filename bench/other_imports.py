@@ -44,7 +44,7 @@ def copy_lines(db: psycopg.Connection[Any], target: str, files: dict[str, Path])
 
 
 def conventional(database: str, files: dict[str, dict[str, Path]], steps: dict[str, str]) -> dict[str, float]:
-    """Import conventionally (csv.DictReader, dicts of rows, executemany for the differences); return the seconds.
+    """Import conventionally (csv.DictReader, dicts, executemany for the differences); return the seconds of each step.
 
     It does less than Rolecall: accounts, groups, permissions, assignments, and a list of changes with old and new
     values, but no history, no matching and no limits.

@@ -22,8 +22,8 @@ _STATEMENTS = [
        FROM (SELECT id FROM identities ORDER BY id LIMIT %(people)s) AS chosen""",
     # Every fifth account is unused.
     """INSERT INTO account_versions
-       SELECT number, %(run)s, NULL, username, '', '', '', '', true, false, '', '', '{}', '',
-              CASE WHEN number %% 5 = 0 THEN '2020-01-01T00:00:00Z' ELSE '' END
+       SELECT number, %(run)s, NULL, username, '', '', '', '', true, false,
+              CASE WHEN number %% 5 = 0 THEN '2020-01-01T00:00:00Z' ELSE '' END, '', '{}', '', ''
        FROM accounts WHERE application_id = %(there)s""",
     f"""INSERT INTO groups (application_id, name)
         SELECT %(there)s, 'Group ' || n FROM generate_series(1, {GROUPS}) AS n""",

@@ -1,4 +1,4 @@
-"""Measure access reviews: open them, list their items with every filter, decide one or many, and write evidence.
+"""Measure access reviews: open them, list their items with every filter, decide one item or many, and write evidence.
 
     python -m bench.reviews [--rows 100000]
 
@@ -24,8 +24,8 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from playwright.async_api import async_playwright
 
+from bench.console import signed_in
 from bench.console import timed as painted
 from bench.duties import CALLER, seed, timed
 from bench.figures import Found, tell
@@ -40,7 +40,6 @@ from rolecall.reviews.item_queries import ItemFilters
 from rolecall.reviews.model import ItemFact, ReviewItemStatus
 from rolecall.reviews.shapes import ReviewDetail
 from tests.cli.commands import a_service
-from tests.console.browser.conftest import ARGUMENTS, find_browser
 
 BAR_COPY, BAR_REASONS, BAR_BULK, BAR_PAGE, BAR_COMPANY = 6.0, 10.0, 1.0, 1.5, 1.3
 BAR_EVIDENCE, BAR_MEMORY, BAR_PAINT = 60.0, 300.0, 150.0
@@ -64,7 +63,7 @@ async def opened(db: Db, type: str, **fields: Any) -> tuple[float, ReviewDetail]
 
 
 async def copied(db: Db, review_id: UUID) -> float:
-    """Return the seconds of an INSERT … SELECT of the same rows into a table with the same indexes."""
+    """Return how many seconds it takes to copy the items of a review into a table with the same indexes."""
     await execute(db, "CREATE TABLE copied_items (LIKE review_items INCLUDING ALL)")
     sql = "INSERT INTO copied_items OVERRIDING SYSTEM VALUE SELECT * FROM review_items WHERE review_id = %(id)s"
     seconds, _ = await timed(lambda: execute(db, sql, id=review_id))
@@ -84,7 +83,7 @@ async def medians(*works: Callable[[], Awaitable[Any]]) -> list[float]:
 
 
 async def filters_of(db: Db, review: ReviewDetail) -> dict[str, ItemFilters]:
-    """Return every combination of filters, with one typical value for each."""
+    """Return every combination of four filters, with one typical value for each."""
     common: dict[str, Any] = {
         "status": ReviewItemStatus.PENDING,
         "reviewer_id": max(review.progress.reviewers, key=lambda each: each.items.pending).reviewer.id,
@@ -103,7 +102,7 @@ async def filters_of(db: Db, review: ReviewDetail) -> dict[str, ItemFilters]:
 
 
 async def pages(db: Db, review: ReviewDetail, small: ReviewDetail) -> list[Figure]:
-    """Compare the last page with the first, and the first page with that of a small review, for every filter."""
+    """Compare the last full page with the first, and the first page with that of a small review, for every filter."""
     far, wide = dict[str, float](), dict[str, float]()
     own, others = await filters_of(db, review), await filters_of(db, small)
     for name, filters in own.items():
@@ -125,7 +124,7 @@ async def pages(db: Db, review: ReviewDetail, small: ReviewDetail) -> list[Figur
 
 
 async def bulk(db: Db, review: ReviewDetail) -> float:
-    """Return the median seconds of decisions about a thousand items of one reviewer."""
+    """Return the median seconds of a bulk decision about a thousand items of one reviewer."""
     reviewer = max(review.progress.reviewers, key=lambda each: each.items.pending).reviewer.id
     rows = await fetch_rows(
         db,
@@ -150,7 +149,7 @@ async def decided(db: Db, review: ReviewDetail, raw: Any) -> int:
 
 
 async def decide_most(db: Db, review: ReviewDetail) -> None:
-    """Decide the items of every second reviewer, all items of a reviewer at once."""
+    """Decide the items of every other reviewer, all items of a reviewer at once."""
     for each in review.progress.reviewers[::2]:
         raw = {"decision": "Keep", "filters": {}, "reviewerId": str(each.reviewer.id), "comment": "as agreed"}
         await decided(db, review, raw)
@@ -179,22 +178,17 @@ async def checked(db: Db, review: ReviewDetail) -> bool:
 
 
 async def prepare(db: Db, review: ReviewDetail) -> str:
-    """Return the secret of a sign-in link for a reviewer who has enough items to decide."""
+    """Create a sign-in link for a reviewer who has enough items to decide; return its secret."""
     reviewer = next(each.reviewer.id for each in review.progress.reviewers[1::2] if each.items.pending > DECISIONS + 5)
     return await console.create_link(db, reviewer, datetime.now(UTC))
 
 
 async def decide_in_browser(url: str, link: str, review_id: UUID) -> tuple[list[float], list[float]]:
-    """Decide items with a key as recommended, one each second.
+    """Decide items with the key for the recommended decision, one each second.
 
     Return the milliseconds from each key to the next painted item, and to the response of the service.
     """
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=find_browser(), args=ARGUMENTS)
-        page = await browser.new_page(base_url=url, viewport={"width": 1440, "height": 900})
-        await page.goto(f"/sign-in/{link}")
-        await page.get_by_role("button", name="Sign in").click()
-        await page.wait_for_url(f"{url}/")
+    async with signed_in(url, link) as page:
         await page.goto(f"/reviews/{review_id}/work")
         took, answered = [], []
         for _ in range(DECISIONS):
@@ -204,7 +198,6 @@ async def decide_in_browser(url: str, link: str, review_id: UUID) -> tuple[list[
             took.append(await painted(page, key or "a", "#detail .hint a"))
             await page.locator("#detail:not([inert])").wait_for()
             answered.append((time.perf_counter() - started) * 1000)
-        await browser.close()
     return took[3:], answered[3:]
 
 

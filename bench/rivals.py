@@ -2,7 +2,7 @@
 
     python -m bench.rivals NAME PORT ANSWERS
 
-ANSWERS is a JSON file with the response for each path.
+NAME is `bytes`, `select` or `conventional`. ANSWERS is a JSON file with the response for each path.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Bytes:
 
 
 class OneSelect:
-    """Serve one prepared SELECT as JSON, without token check, total or framework."""
+    """Serve one prepared SELECT as JSON, without a token check, a total or a framework."""
 
     one = f"SELECT {COLUMNS} FROM identities i {SUPERVISOR} WHERE i.id = %s"
     page = f"""SELECT {COLUMNS} FROM (SELECT * FROM identities ORDER BY list_key LIMIT 50) i {SUPERVISOR}

@@ -3,7 +3,7 @@
     [ROLECALL_BENCH_REQUESTS=100000] python -m bench.scaling
 
 The client and the database share the cores with the measured processes, which limits the gain from more processes. The
-cores that are busy with one process, and the largest possible gain, are reported too. Ratios are medians over turns.
+cores that are busy with one process, and the largest possible gain, are reported too. Ratios are medians of all turns.
 """
 
 import asyncio
@@ -41,7 +41,6 @@ ROUNDS = 2
 
 @contextmanager
 def processes(count: int, url: str) -> Iterator[tuple[list[int], list[int]]]:
-    """Run `count` API processes; yield their process ids and ports."""
     with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         made = []
         for n in range(count):
@@ -83,7 +82,7 @@ def more_processes(url: str, paths: list[str], secret: str) -> bool:
 
 
 def memory(url: str, kinds: list[tuple[list[str], float]], secret: str) -> bool:
-    """Compare the memory of a process after a tenth of the requests and after all; return whether the bar is met."""
+    """Compare the memory of a process after a tenth and after all of the requests; return whether the bar is met."""
     with processes(1, url) as ([pid], [port]):
         done, sizes = 0.0, [0, 0]
         for n, share in enumerate((0.1, 1)):

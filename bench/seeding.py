@@ -32,7 +32,7 @@ from rolecall.core.postgres import DATABASE, embedded
 from rolecall.identities.queries import IDENTITIES
 from rolecall.personnel_events.queries import EVENTS
 
-# The variable for the folder in which the company is kept, and the size of the company.
+# The environment variable with the folder in which the company is kept.
 FOLDER = "ROLECALL_BENCH_FOLDER"
 ROWS = int(os.environ.get("ROLECALL_BENCH_ROWS", "1000000"))
 SMALL = 10_000
@@ -223,7 +223,6 @@ def _made(server: str, name: str, sizes: dict[str, int]) -> str:
 
 
 def _named(server: str, database: str) -> str:
-    """Return the URL of another database on the same server."""
     return server.replace(f"/{DATABASE}?", f"/{database}?")
 
 

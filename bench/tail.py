@@ -53,7 +53,7 @@ class Answered(msgspec.Struct):
 
 
 class Paced(Connection):
-    """A connection that sends each request when it is due, or once the previous one is answered."""
+    """A connection that sends each request when it is due and the previous one is answered."""
 
     def __init__(self, request: bytes) -> None:
         super().__init__(request)
@@ -76,7 +76,7 @@ class Paced(Connection):
 
 
 class Machine:
-    """Detect pauses of the machine by timing the same probe again and again."""
+    """Detect pauses of the machine by timing the same probe repeatedly."""
 
     def __init__(self) -> None:
         self.pieces: list[tuple[float, float]] = []
@@ -99,7 +99,7 @@ class Round(msgspec.Struct):
     slow: list[float]
 
     def kept_pace(self) -> list[Answered]:
-        """Return the requests that did not overlap a pause of the machine."""
+        """Return the requests that neither overlapped a pause nor were due within SOON_SECONDS after one."""
 
         def is_calm(one: Answered) -> bool:
             n = bisect_left(self.slow, one.due - SOON_SECONDS)

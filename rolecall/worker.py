@@ -68,9 +68,9 @@ log = structlog.get_logger("rolecall.worker")
 _PAUSE_AFTER_FAULT = 1.0
 _BATCH = 1000
 _LAST_TURN_SECONDS = 8.0
-# Imports of different applications that run at the same time; imports of one application run in sequence.
+# Imports of different applications that one worker runs at the same time; imports of one application run in sequence.
 _IMPORTS_AT_ONCE = 2
-# Carriers of different applications that run at the same time, so that a slow system does not delay the others.
+# Carriers of different applications that one worker runs at the same time, so that a slow system delays few others.
 _CARRIERS_AT_ONCE = 2
 
 
@@ -145,7 +145,7 @@ async def open_due_requests(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 async def recheck_requests(pool: Pool, _: Config, now: datetime) -> bool:
-    """Check requests for conflicts of duties again after duties, rules or other requests changed."""
+    """Check requests for conflicts of duties again after a change that may alter the result."""
     async with pool.connection() as db, written_by(db, "rechecks", by_system("recheck_requests", now)):
         return await access_requests.recheck_waiting(db, now)
 
@@ -164,14 +164,13 @@ async def match_accounts(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 async def evaluate_conflicts(pool: Pool, _: Config, now: datetime) -> bool:
-    """Find conflicts of duties again after accounts were matched to other people."""
+    """Evaluate the conflicts of people who gained or lost an account by matching."""
     async with pool.connection() as db, transaction(db, "conflicts"):
         await evaluate_waiting(db, now)
     return False
 
 
 async def follow_events(pool: Pool, _: Config, now: datetime) -> bool:
-    """Advance personnel events."""
     async with pool.connection() as db:
         found = await personnel_events.to_follow(db, now, _BATCH)
     return await _each(pool, found, follow_event, now) and len(found) == _BATCH
@@ -217,7 +216,7 @@ async def follow_reviews(pool: Pool, config: Config, now: datetime) -> bool:
 
 
 async def list_review_reasons(pool: Pool, _: Config, now: datetime) -> bool:
-    """Fill the lists of review items by reason, one batch at a time."""
+    """Store the reasons of a batch of review items, for lists by reason; return whether more may wait."""
     async with pool.connection() as db, transaction(db, "reviews"):
         return await reason_lists.list_next(db)
 
@@ -266,7 +265,7 @@ LOOPS = [
 
 
 async def work(config: Config, stop: asyncio.Event) -> None:
-    """Run all loops until `stop`, then let each finish its turn. Another worker picks up unfinished work."""
+    """Run all loops until `stop`, then give them a few seconds to finish. A later worker picks up unfinished work."""
     assert config.database_url
     # Freeze start-up objects: collecting them again and again doubles the time of a report.
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Run an ASGI application's lifespan in its own task, as a server does."""
+"""Run the service in this process, with its lifespan in its own task, as a server does."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Create records for tests through the service's own actions; every field has a default."""
+"""Create records for tests, mostly through the service's own actions."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -43,7 +43,7 @@ async def a_token(
 
 
 async def own_tokens(db: Db, owner: UUID, token: UUID | None = None) -> None:
-    """Make a person the owner of one token or of all tokens; without a role, the person becomes an administrator."""
+    """Make a person the owner of one token or of all tokens; a person without a role becomes an administrator."""
     await execute(db, "UPDATE tokens SET owner_id = %(owner)s WHERE id = coalesce(%(id)s, id)", owner=owner, id=token)
     administrator = "INSERT INTO console_roles VALUES (%(id)s, 'Administrator') ON CONFLICT (identity_id) DO NOTHING"
     await execute(db, administrator, id=owner)
@@ -55,7 +55,7 @@ async def an_identity(db: Db, first: str = "Ada", last: str = "Lovelace", **fiel
     return await identities.create_identity(db, check(NewIdentity, raw, known), known.now)
 
 
-# The files of a connector such as most applications have.
+# The file groups of the standard connector.
 FILES: list[dict[str, Any]] = [
     {"name": "Users", "content": "users"},
     {"name": "Groups", "content": "groups", "isOptional": True},
@@ -66,7 +66,7 @@ CONNECTOR: dict[str, Any] = {"name": "Standard files", "vendor": "Rolecall", "fi
 
 
 async def an_application(db: Db, name: str = "Payroll", **fields: Any) -> UUID:
-    """Create an application with the standard file groups, unless `connector` or other fields are given."""
+    """Create an application with the standard file groups; `fields` override and add fields of the body."""
     raw = {"name": name, "connector": CONNECTOR, **fields}
     id = await applications.create_application(db, raw, facts())
     if fields.get("isArchived"):
@@ -90,9 +90,9 @@ async def an_import(db: Db, application_id: UUID | None = None, status: str = "P
 
 
 async def an_access_request(db: Db, action: str = "Add", **fields: Any) -> UUID:
-    """Create a request for one permission, by default of a new identity in a new application; `now` is its time.
+    """Create a request, by default for one permission of a new identity in a new application; `now` is its time.
 
-    Privileges without a rating get the rating None, because privileges that no import shows would count as Critical.
+    Privileges without a rating get `Level.NONE`, because privileges that no import shows would count as Critical.
     """
     now = fields.pop("now", None) or datetime.now(UTC)
     asked = {"privileges": [NewPrivilege(header="Ledger", permission="Post entries")], **fields}

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx2
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -26,16 +27,19 @@ from tests.asgi import serving
 from tests.battery.rows import ROWS
 from tests.warm import WarmConnection, WarmPool
 
-# Skip tests that the battery runs in its short form.
+# Skip tests that the battery runs in its short form, except the shortest.
 collect_ignore = [
     path.removeprefix("tests/")
     for row in ROWS
     for path in row.tests
-    if row.ci is not None and "ROLECALL_BATTERY" not in os.environ
+    if row.ci is not None and path not in row.suite and "ROLECALL_BATTERY" not in os.environ
 ]
-# Places whose tests share an expensive fixture: all tests of a file run on one worker.
+# Folders and files whose tests share an expensive fixture: all tests of one file run on one worker.
 _SHARING = ("tests/console/browser/", "tests/cli/", "tests/client/test_client.py", "tests/web/test_replica.py")
 TEMPLATE = "rolecall_template"
+# On a busy machine an example may take any time: its result counts, not its duration.
+settings.register_profile("any_speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any_speed")
 _LOCK = 7_426_001
 BASE_URL = "http://rolecall.test"
 # Use DELETE: TRUNCATE creates new files for every table and index and takes ten times as long.
@@ -104,7 +108,6 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def empty_database(server_url: str, tmp_path: Path) -> Iterator[str]:
-    """Yield the URL of a database without tables."""
     name = f"empty_{os.getpid()}_{tmp_path.name}"[:60]
     with psycopg.connect(server_url, autocommit=True) as db:
         db.execute(f'CREATE DATABASE "{name}"')
@@ -199,7 +202,6 @@ def facts(config: Config) -> Facts:
 
 @pytest.fixture
 async def token(db: Db, facts: Facts) -> str:
-    """Return a token with all scopes."""
     return (await tokens.create_token(db, None, {"name": "tests", "scopes": list(Scope)}, facts)).secret
 
 
@@ -211,6 +213,5 @@ async def anonymous(config: Config) -> AsyncIterator[httpx2.AsyncClient]:
 
 @pytest.fixture
 async def client(anonymous: httpx2.AsyncClient, token: str) -> httpx2.AsyncClient:
-    """Return a client that sends the token."""
     anonymous.headers["Authorization"] = f"Bearer {token}"
     return anonymous

@@ -15,7 +15,6 @@ class Counting:
         self.statements = 0
 
     async def of(self, work: Awaitable[object]) -> int:
-        """Return the number of statements that the work runs."""
         before = self.statements
         await work
         return self.statements - before

@@ -1,6 +1,6 @@
 """Run the suite on a separate PostgreSQL server, which is reached over TCP with a password.
 
-With ROLECALL_TEST_DATABASE_URL it runs on that server instead; the user must be allowed to create databases.
+If ROLECALL_TEST_DATABASE_URL is set, the suite runs on that server; its user must be allowed to create databases.
 """
 
 import os

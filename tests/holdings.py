@@ -53,7 +53,10 @@ async def an_account(
     permissions: tuple[tuple[str, str, str, str], ...] = (),
     run: int | None = None,
 ) -> None:
-    """Create an account from the import `run` or a new one; each permission is header, permission, access and risk."""
+    """Create an account in the import `run`, by default a new one.
+
+    Each of the `permissions` consists of header, permission, access and risk.
+    """
     if run is None:
         run = await a_finished_import(db, application_id)
     account = await fetch_value(

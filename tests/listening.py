@@ -48,5 +48,6 @@ async def an_api(config: Config, **variables: str) -> AsyncIterator[Api]:
                     await asyncio.sleep(0.1)
         yield api
     finally:
-        server.terminate()
+        if server.returncode is None:
+            server.terminate()
         await server.wait()

@@ -9,7 +9,6 @@ from aiohttp import web
 
 @asynccontextmanager
 async def local_server(app: web.Application, host: str = "127.0.0.1", **options: Any) -> AsyncIterator[int]:
-    """Serve the application and yield the port; `options` are passed to the runner."""
     runner = web.AppRunner(app, **options)
     await runner.setup()
     await web.TCPSite(runner, host, 0).start()

@@ -57,16 +57,25 @@ async def only_groups(db: Db, application_id: UUID, parents: Mapping[str, str]) 
 
 
 async def give(
-    db: Db, application_id: UUID, group: str, permission: str, run: int, *, access: str = "Grant", risk: str = "Low"
+    db: Db,
+    application_id: UUID,
+    group: str,
+    permission: str,
+    run: int,
+    *,
+    header: str = "Wires",
+    access: str = "Grant",
+    risk: str = "Low",
 ) -> None:
-    """Give a group a permission under the header Wires."""
     number = await fetch_value(
         db,
         """WITH made AS (INSERT INTO permissions (application_id, header, section, permission)
-                         VALUES (%(application)s, 'Wires', '', %(permission)s) ON CONFLICT DO NOTHING RETURNING number)
+                         VALUES (%(application)s, %(header)s, '', %(permission)s)
+                         ON CONFLICT DO NOTHING RETURNING number)
            SELECT number FROM made UNION ALL SELECT number FROM permissions
-           WHERE application_id = %(application)s AND header = 'Wires' AND permission = %(permission)s""",
+           WHERE application_id = %(application)s AND header = %(header)s AND permission = %(permission)s""",
         application=application_id,
+        header=header,
         permission=permission,
     )
     await execute(

@@ -1,4 +1,4 @@
-"""Test that pinned versions have no known vulnerability, and that shipped packages are listed."""
+"""Test that no pinned version is below its floor, and that the bill of materials lists all shipped packages."""
 
 import json
 import re

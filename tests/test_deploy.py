@@ -1,4 +1,4 @@
-"""Test the deployment files without a container engine or a cluster; `make rehearse` does more."""
+"""Test the deployment files without a container engine or cluster; `make rehearse` runs the steps of the Dockerfile."""
 
 import re
 import shutil

@@ -97,6 +97,18 @@ def test_decisions_are_numbered_without_gaps() -> None:
     assert [page.name for page in pages if not page.read_text().startswith(f"# {page.name[:4]} ")] == []
 
 
+def test_page_about_the_life_of_an_import_names_at_most_12_existing_files_in_its_rows() -> None:
+    page = (ROOT / "docs/life-of-an-import.md").read_text()
+    folder = ROOT / "rolecall/application_imports"
+    rows = re.findall(r"^\| (\d*) ?\| `([^`]+)` \|", page, re.MULTILINE)
+    steps = [int(number) for number, _ in rows if number]
+    files = {file for _, file in rows}
+
+    assert steps == list(range(1, len(steps) + 1))
+    assert 5 < len(files) <= 12
+    assert [file for file in files if not (folder / file).exists()] == []
+
+
 @pytest.mark.parametrize("walk", ["request", "webhook"])
 def test_page_about_the_life_of_a_record_names_at_most_12_existing_files_in_order(walk: str) -> None:
     rows = re.findall(r"^\| (\d+) \| `([^`]+)` \|", (ROOT / f"docs/life-of-a-{walk}.md").read_text(), re.MULTILINE)

@@ -54,7 +54,7 @@ async def test_listing_can_be_read_with_all_filters_combined(db: Db, name: str) 
     assert (page.items, page.total_count) == ([], 0)
 
 
-# Members are listed only for one model, and holders only for one duty.
+# Lists that exist only for one record at a time: the members of a model, and the holders of a duty.
 UNLISTED = {("access_model_members", ()), ("duty_holders", ())}
 
 

@@ -23,7 +23,7 @@ from rolecall.webhooks.actions import CHANNEL as DELIVERIES
 ROOT = Path(__file__).parents[1]
 SOURCES = {path.relative_to(ROOT): path.read_text() for path in (ROOT / "rolecall").rglob("*.py")}
 # Generic triggers of lists and audit; core/paging.py and core/authors.py refer to them.
-GENERAL = re.compile(r"keep_list_on_|note_(insert|update|delete)$|chain_changes$|keep_checkpoint$")
+GENERAL = re.compile(r"keep_list_on_|note_(insert|update|delete)$|chain_changes$")
 # Functions whose writes never meet the condition of the table's triggers.
 QUIET = (
     "add_reviewers", "ask_import_to_verify", "_ask", "_ask_others_to_verify", "reopen", "_withdraw",
@@ -116,7 +116,7 @@ async def test_statements_that_fire_triggers_name_them_all(db: Db) -> None:
     assert faults == []
 
 
-async def test_head_of_identities_lists_all_triggers_of_other_packages(db: Db) -> None:
+async def test_first_comment_of_identities_sql_lists_all_triggers_of_other_packages(db: Db) -> None:
     text = (schema.FOLDER / "identities.sql").read_text()
     head = text.partition("\n\n")[0]
     own = re.findall(r"CREATE OR REPLACE TRIGGER (\w+)", text)

@@ -52,9 +52,10 @@ OWNERS = {
     "console": "console_passwords console_sessions sign_in_attempts sign_in_links sign_in_mails",
 }
 OWNER = {table: package for package, tables in OWNERS.items() for table in tables.split()}
-# Packages that name a table of a package above them, and why. An audit entry shows the name of the changed record.
+# Tables with records that audit entries refer to; EXCEPTIONS adds some more.
 _AUDITED = "access_models access_requests accounts application_imports applications identities personnel_events tokens"
 _AUDITED += " conflicts duties duty_rules review_items review_templates reviews"
+# Packages that name a table of a package above them, and why.
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("applications", "import_files"): "the detail of an application shows its last import",
     ("applications", "import_log"): "the detail of an application shows its last import",

@@ -1,4 +1,4 @@
-"""Run the worker's loops in a test until no work is left."""
+"""Run the worker's loops in a test."""
 
 from datetime import datetime
 
@@ -11,7 +11,10 @@ ROUNDS = 3
 
 
 async def let_the_worker_work(config: Config, at: datetime | None = None) -> None:
-    """Run the loops at the time `at`. Loops wake each other, so each runs more than once."""
+    """Run each loop until it has no work, in several rounds, because a loop can create work for another one.
+
+    `at` sets the clock first.
+    """
     if at:
         clock.travel_to(at)
     async with make_pool(config) as pool:

@@ -1,4 +1,4 @@
-"""Set and remove the carrier of an application, preview a request, release it from the brake, carry it out again."""
+"""Set and remove the carrier of an application; preview a request, release one that the brake holds, or repeat it."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,20 +23,21 @@ from rolecall.sources.references import SEALED
 from rolecall.work_items.actions import record_activity_of
 
 _IDENTITY_SOURCE = "An identity source describes people and cannot have a carrier"
-# The keys that LDAP needs, and the keys that only one kind uses.
+# The keys that LDAP needs.
 _LDAP_NEEDS = ("accountsPath", "accountAttribute", "objectClasses", "groupsPath", "groupAttribute", "memberAttribute")
+# The keys that only one kind uses.
 _OF_LDAP = frozenset(
     {"objectClasses", "nameAttribute", "activeAttribute", "activeValue", "inactiveValue", "memberAttribute"}
     | {"memberValue", "startTls"}
 )
 _OF_SCIM = frozenset({"authentication", "header", "headers"})
-# The SCIM attributes with the name of an account, and with its state.
+# The SCIM attributes that contain the name of an account and whether it is active.
 _SCIM_NAME, _SCIM_ACTIVE = "userName", "active"
 FOREIGN = {CarrierKind.SCIM: _OF_LDAP, CarrierKind.LDAP: _OF_SCIM}
 
 
 async def put_carrier(db: Db, application_id: UUID, raw: Json, facts: Facts, config: Config) -> None:
-    """Set the carrier. Delete the stored secret if the host, the encryption or the login changes."""
+    """Set the carrier and its secret. If the mode is not On, leave unfinished requests to people."""
     application = await sources.application(db, application_id)
     if application.is_identity_source:
         raise Invalid.on("kind", _IDENTITY_SOURCE)
@@ -78,7 +79,7 @@ async def _store(db: Db, application_id: UUID, carrier: Carrier, facts: Facts) -
 
 
 def _key_problems(body: CarrierBody) -> Iterator[Problem]:
-    """Yield a problem for each key that the kind does not use, and for each missing key that it needs."""
+    """Yield the problems of keys that the kind does not use or lacks, and of keys that depend on each other."""
     given = body.model_dump(by_alias=True, exclude_defaults=True, exclude_none=True)
     for name in sorted(given.keys() & FOREIGN[body.kind]):
         yield Problem(name, f"{body.kind} does not use {name}")
@@ -115,7 +116,10 @@ async def preview(db: Db, caller: Caller, application_id: UUID, raw: Json, facts
 
 
 async def release(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> None:
-    """Release requests that the brake holds. The brake still applies to later requests."""
+    """Release the held requests that the body names, or all if it names none.
+
+    The brake still applies to later requests.
+    """
     await _existing(db, application_id)
     body = check(ReleaseBody, raw, facts)
     rows = await fetch_rows(
@@ -141,7 +145,7 @@ async def release(db: Db, caller: Caller, application_id: UUID, raw: Json, facts
 async def carry_out(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> None:
     """Give an open request to the carrier, such as one that it left to a person or that opened before its mode was On.
 
-    Raise Conflict if the carrier already has the request.
+    Raise Conflict if the mode is not On, the request is not open, or the carrier already has it.
     """
     if Scope.ACCESS_REQUESTS_WRITE not in caller.scopes:
         raise Forbidden(Scope.ACCESS_REQUESTS_WRITE)

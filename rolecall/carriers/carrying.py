@@ -163,7 +163,10 @@ async def _write(pool: Pool, act: Callable[..., Awaitable[T]], *args: object) ->
 
 
 async def _stage_verification(db: Db, application_id: UUID, now: datetime) -> None:
-    """Create an import of the live source to verify the changes; retry a failed import after a pause."""
+    """Create an import of the live source if changes must be verified. After a failed import, wait before the next one.
+
+    Clear `unverified_on` of the carrier if nothing is left to verify.
+    """
     match await queries.verification(db, application_id, now - RETRY_PAUSE):
         case Verification.DUE:
             await create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)

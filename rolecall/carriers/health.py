@@ -5,6 +5,7 @@ import msgspec
 from rolecall.carriers.model import CARRYING, CarriedState, Carrier, CarrierMode
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows
+from rolecall.core.text import counted
 from rolecall.sources.health import connection_problem
 
 
@@ -25,7 +26,7 @@ async def problems(db: Db, config: Config) -> list[str]:
         if problem and carrier.mode is not CarrierMode.OFF:
             found.append(f"{name}: {problem}")
         if held:
-            found.append(f"{name}: the brake holds {held:,} requests")
+            found.append(f"{name}: the brake holds {counted(held, 'request')}")
     return found
 
 

@@ -1,7 +1,7 @@
 """Change entries and memberships in an LDAP directory or Active Directory.
 
-Each step is idempotent: it first checks whether the change was made, because the response to an earlier attempt may
-have been lost.
+Each step is idempotent: a change that was already made is no error, because the response to an earlier attempt may have
+been lost.
 """
 
 from collections.abc import AsyncIterator
@@ -51,7 +51,7 @@ class LdapTarget:
 
 
 class _Change:
-    """Carry out one step. Runs in the thread of the connection."""
+    """A change to the directory: `make` carries out one step, in the thread of the connection."""
 
     def __init__(self, bonsai: Any, connection: Any, carrier: Carrier) -> None:
         self._bonsai, self._connection, self._carrier = bonsai, connection, carrier
@@ -79,7 +79,10 @@ class _Change:
                 return self._remove_member(step, entry)
 
     def _found(self, base: str, attribute: str, name: str) -> Any:
-        """Return the only entry with this name, or None if there is none."""
+        """Return the entry with this name below `base`, or None.
+
+        Raise CannotCarryOut if there are several, or no `base`.
+        """
         wanted = [attribute, *self._carrier.attributes, *filter(None, [self._carrier.active_attribute])]
         scope = self._bonsai.LDAPSearchScope.SUBTREE
         test = f"({attribute}={self._bonsai.escape_filter_exp(name)})"

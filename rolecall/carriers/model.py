@@ -93,7 +93,7 @@ class CarriedState(StrEnum):
 
 
 class Verification(StrEnum):
-    """The state of the import that verifies changes; `Ended` also if no import can verify them."""
+    """The state of the import that verifies changes. `Ended` also means that no import can verify them."""
 
     DUE = "Due"
     WAITING = "Waiting"

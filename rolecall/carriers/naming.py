@@ -42,7 +42,7 @@ def template_problem(template: str) -> str | None:
 
 
 def filled(template: str, person: Mapping[str, str]) -> str:
-    """Return the template filled with the person's fields; raise Inexpressible if a field is empty."""
+    """Return the template filled with the person's fields; raise Inexpressible if a field or the result is unusable."""
 
     def value(place: re.Match[str]) -> str:
         text = person[place[1]].strip()

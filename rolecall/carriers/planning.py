@@ -35,7 +35,7 @@ class RequestFacts(msgspec.Struct, frozen=True):
 
 
 def plan(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) -> list[Step]:
-    """Return the steps in order; raise Inexpressible if a carrier cannot make all of the changes."""
+    """Return the steps in order; raise Inexpressible if the carrier cannot make all changes, or if there are none."""
     if request.target.type == TargetType.GROUP:
         raise Inexpressible("the request is about a group; a carrier changes accounts and their memberships")
     if request.action != RequestAction.ADD:
@@ -77,7 +77,10 @@ def _steps(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) 
 
 
 def _created(username: str, carrier: Carrier, facts: RequestFacts) -> Iterator[Step]:
-    """Yield the step that creates the account, unless the person has it already."""
+    """Yield the step that creates the account, unless the person has it.
+
+    Raise Inexpressible if a person must decide.
+    """
     if facts.account is None:
         yield Step(StepVerb.CREATE, username, attributes=_attributes(carrier, carrier.attributes, facts, username))
     elif not facts.account.is_of_person:
@@ -161,4 +164,4 @@ def _key(privilege: Privilege) -> tuple[str, str, str]:
 
 def _require_disabling(carrier: Carrier) -> None:
     if not carrier.can_disable:
-        raise Inexpressible("the carrier cannot disable or enable accounts: it has no activeAttribute")
+        raise Inexpressible("the carrier cannot disable or enable accounts: it has no activeAttribute; set it")

@@ -41,8 +41,8 @@ HOUR = timedelta(hours=1)
 _SHOWN = 20
 _OVER = (WorkStatus.COMPLETED, WorkStatus.CANCELED)
 _SENT_LAST = "s.application_id = %(id)s AND s.sent_on IS NOT NULL ORDER BY s.sent_on DESC, s.position DESC"
-# The requests that a carrier `c` takes up: opened since its mode was set, opened again, or waiting and due. Requests of
-# people whose conflicts of duties are still being checked wait for the result.
+# The requests that a carrier `c` takes up: opened since its mode was set, reopened after it took them up, or waiting
+# and due. Requests of people whose conflicts of duties are still being checked are left out until the check is done.
 _DUE = """
     carriers c JOIN applications a ON a.id = c.application_id AND NOT a.is_archived
     JOIN access_requests r ON r.application_id = c.application_id AND r.status = 'Open'
@@ -68,7 +68,7 @@ async def by_application(db: Db, ids: Iterable[UUID]) -> dict[UUID, Carrier]:
 
 
 async def applications_with_work(db: Db, now: datetime) -> list[UUID]:
-    """Return the applications with requests that are due or that an import must verify."""
+    """Return the applications with requests that are due, or with changes that an import must verify."""
     rows = await fetch_rows(
         db,
         f"""SELECT DISTINCT c.application_id FROM {_DUE}
@@ -114,7 +114,7 @@ async def due_requests(db: Db, application_id: UUID, now: datetime, most: int) -
 async def lock_due(db: Db, request_id: UUID, now: datetime) -> Carrier | None:
     """Lock and return the carrier of a request that is due; return None if it is not due.
 
-    To avoid deadlocks, always lock a carrier before its requests.
+    All code locks a carrier before its requests, to avoid deadlocks.
     """
     stored = await fetch_value(
         db, f"SELECT c.definition FROM {_DUE} AND r.id = %(id)s FOR SHARE OF c", id=request_id, now=now
@@ -123,7 +123,7 @@ async def lock_due(db: Db, request_id: UUID, now: datetime) -> Carrier | None:
 
 
 async def lock(db: Db, application_id: UUID) -> None:
-    """Lock a carrier: it takes up no request until the transaction ends."""
+    """Lock a carrier, so that it starts no request until the transaction ends."""
     await execute(db, "SELECT FROM carriers WHERE application_id = %(id)s FOR UPDATE", id=application_id)
 
 
@@ -159,7 +159,10 @@ async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
 
 
 async def obstacle(db: Db, request_id: UUID, account: str) -> str | None:
-    """Return why a person must take over: the request was assigned to someone, or the account is not the person's."""
+    """Return why a person must take over, or None.
+
+    The reasons: the request was assigned meanwhile, or the account does not belong to the person of the request.
+    """
     ((assignee, is_anothers),) = await fetch_rows(
         db,
         """SELECT CASE WHEN r.assignee_id IS DISTINCT FROM k.assignee_id THEN r.assignee_name END,
@@ -175,7 +178,7 @@ async def obstacle(db: Db, request_id: UUID, account: str) -> str | None:
 
 
 async def unfinished_requests(db: Db, application_id: UUID) -> list[UUID]:
-    """Return the open requests that the carrier took up and did not finish."""
+    """Return the open requests that the carrier took up, and neither finished nor left to a person."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM carried_requests k JOIN access_requests r ON r.id = k.request_id AND r.status = 'Open'
@@ -186,7 +189,7 @@ async def unfinished_requests(db: Db, application_id: UUID) -> list[UUID]:
 
 
 async def removals_since(db: Db, application_id: UUID, since: datetime) -> int:
-    """Return how many removals were sent since this time or are planned."""
+    """Return how many removals were sent since this time, or are planned in waiting requests."""
     count: int = await fetch_value(
         db,
         """SELECT count(*) FROM carrier_steps s JOIN carried_requests k USING (request_id)
@@ -344,7 +347,7 @@ async def progress_mark(db: Db, request_id: UUID) -> str:
 
 
 async def open_requests(db: Db, application_id: UUID) -> list[AccessRequestDetail]:
-    """Return the oldest open requests of an application."""
+    """Return the 20 oldest open requests of an application."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM access_requests WHERE application_id = %(id)s AND status = 'Open'

@@ -29,6 +29,7 @@ from rolecall.carriers.planning import plan
 from rolecall.carriers.request_facts import request_facts
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value, insert_rows
 from rolecall.core.errors import Conflict
+from rolecall.core.text import counted
 from rolecall.work_items.actions import record_activity
 from rolecall.work_items.model import WorkStatus
 
@@ -38,7 +39,7 @@ _MEMBERSHIPS = frozenset({StepVerb.ADD_MEMBER, StepVerb.REMOVE_MEMBER})
 
 
 class NotNow(Exception):
-    """Stop work on a request: it is no longer open or due, or the carrier was changed."""
+    """Raised to stop work on a request that is no longer open or due, or whose carrier was changed."""
 
 
 async def lock_open(db: Db, request_id: UUID) -> datetime:
@@ -53,7 +54,7 @@ async def lock_open(db: Db, request_id: UUID) -> datetime:
 
 
 async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID, now: datetime) -> None:
-    """Take up a request: plan and record its steps, or hold it, leave it to a person or record a dry run."""
+    """Take up or continue a request: plan and record its steps, hold it, leave it to a person or record a dry run."""
     await _require_due(db, carrier, request_id, now)
     opened_on = await lock_open(db, request_id)
     known = await queries.carried(db, request_id)
@@ -84,7 +85,7 @@ async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID
 async def _require_due(db: Db, carrier: Carrier, request_id: UUID, now: datetime) -> None:
     """Lock the carrier; raise NotNow if it was changed or switched off, or if the request is no longer due.
 
-    Check this for each request, because a batch may take long.
+    This is checked before each request and each step, because a batch may take a long time.
     """
     if await queries.lock_due(db, request_id, now) != carrier:
         raise NotNow
@@ -148,7 +149,7 @@ async def _is_held(
     if not removals or before + removals <= carrier.removals_per_hour:
         return False
     why = (
-        f"{before:,} removals in the last hour and {removals:,} more would exceed the limit of "
+        f"{counted(before, 'removal')} in the last hour and {removals:,} more would exceed the limit of "
         f"{carrier.removals_per_hour:,}; a person must release it"
     )
     await set_state(db, request_id, CarriedState.HELD, why, now)
@@ -258,7 +259,7 @@ async def finish(db: Db, application_id: UUID, request_id: UUID, now: datetime) 
 
 
 async def leave(db: Db, request_id: UUID, reason: str, now: datetime) -> None:
-    """Leave a request to a person: record why, and assign the provisioner if it has no assignee."""
+    """Leave a request to a person: record why, and assign it to a provisioner if it has no assignee."""
     await lock_open(db, request_id)
     await set_state(db, request_id, CarriedState.LEFT, reason, now)
     ((finished, planned),) = await fetch_rows(
@@ -267,7 +268,7 @@ async def leave(db: Db, request_id: UUID, reason: str, now: datetime) -> None:
         id=request_id,
     )
     progress = f"; {finished} of {planned} steps are done" if planned else ""
-    await _say(db, request_id, LEFT, f"Not carried out, a person must do it: {reason}{progress}", now)
+    await _say(db, request_id, LEFT, f"The carrier left it to a person: {reason}{progress}", now)
     provisioners = await fetch_rows(
         db,
         """SELECT p.reviewer_id, p.reviewer_name FROM responses p JOIN identities i ON i.id = p.reviewer_id

@@ -55,7 +55,7 @@ async def preview_carrier(db: Db, caller: Caller, id: str, raw: Json, facts: Fac
     tags=_TAGS,
 )
 async def release_carrier(db: Db, caller: Caller, id: str, raw: Json, facts: Facts, config: Config) -> CarrierDetail:
-    """Release requests that the brake holds: those in the body, or all."""
+    """Release requests that the brake holds: the requests that the body names, or all if it names none."""
     application_id = known_guid("Application", id)
     await actions.release(db, caller, application_id, raw, facts)
     return await queries.get(db, application_id, config, facts.now)
@@ -63,9 +63,9 @@ async def release_carrier(db: Db, caller: Caller, id: str, raw: Json, facts: Fac
 
 @operation("POST", "/{id:str}/carrier/carry-out", scope=Scope.CONFIG_MANAGE, body=CarriedRequestBody, tags=_TAGS)
 async def carry_out(db: Db, caller: Caller, id: str, raw: Json, facts: Facts, config: Config) -> CarrierDetail:
-    """Give an open request to the carrier, such as one that it left to a person. Needs `access-requests:write` as well.
+    """Give the carrier an open request, for example one that it left to a person.
 
-    The brake still applies.
+    The brake still applies. Needs `access-requests:write` as well.
     """
     application_id = known_guid("Application", id)
     await actions.carry_out(db, caller, application_id, raw, facts)

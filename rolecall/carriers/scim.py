@@ -1,7 +1,7 @@
 """Change accounts and memberships on a SCIM 2.0 server (RFC 7644).
 
-Each step is idempotent: it first checks whether the change was made, because the response to an earlier attempt may
-have been lost.
+Each step is idempotent: a change that was already made is no error, because the response to an earlier attempt may have
+been lost.
 """
 
 import json
@@ -63,7 +63,10 @@ class ScimTarget:
                 return await self._remove_member(step, _required(user, step))
 
     async def _found(self, url: URL, attribute: str, name: str) -> Resource | None:
-        """Return the only resource with this name, or None. Check the names, because a server may ignore filters."""
+        """Return the resource with this name, or None. Raise CannotCarryOut if it is not clear which resource that is.
+
+        Compare the names, because a server may ignore filters.
+        """
         query = {"filter": f"{attribute} eq {json.dumps(name)}", "excludedAttributes": "members"}
         resources, total = resources_in((await self._http.get(url, query)).value)
         found = [each for each in resources if str(value_at(each, attribute)).casefold() == name.casefold()]
@@ -135,7 +138,7 @@ class ScimTarget:
         if user["id"] in members:
             _require_success(answer)
             return "removed"
-        # Remove the member even if it is not listed: many servers do not list all members.
+        # The removal was sent although the member is not listed, because many servers do not list all members.
         if not members and not _says_no_target(answer):
             _require_success(answer)
         return "it was not listed as a member; removed anyway" if answer.status < 300 else "it was not a member"

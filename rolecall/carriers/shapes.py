@@ -46,7 +46,7 @@ class CarrierStepItem(msgspec.Struct, rename="camel"):
 
 
 class CarrierBrake(msgspec.Struct, rename="camel"):
-    """The brake of a carrier: requests whose removals exceed the hourly limit wait until a person releases them."""
+    """The brake of a carrier: a request whose removals would exceed the hourly limit is held until it is released."""
 
     removals_in_last_hour: int
     limit: int
@@ -54,7 +54,10 @@ class CarrierBrake(msgspec.Struct, rename="camel"):
 
 
 class CarrierDetail(msgspec.Struct, rename="camel"):
-    """The carrier of an application and its state. Lists have the last 20 items. The secret is never shown."""
+    """The carrier of an application, without its secret.
+
+    It includes the last 20 steps, and the last 20 requests in each of the states Held, Waiting and Left.
+    """
 
     kind: CarrierKind
     url: str
@@ -103,7 +106,7 @@ class CarrierPreview(msgspec.Struct, rename="camel"):
 
 
 class CarrierProgress(msgspec.Struct, frozen=True):
-    """The progress of the carrier with a request. Without a state, the carrier did not take it up."""
+    """The progress of the carrier with a request. If `state` is None, the carrier has not taken up the request."""
 
     mode: CarrierMode
     state: CarriedState | None
@@ -168,7 +171,10 @@ class CarrierDefinition(PeerBody):
 
 
 class CarrierBody(CarrierDefinition):
-    """The carrier of an application. `secret` is stored encrypted and never shown; `secretRef` is then `sealed`."""
+    """The carrier of an application.
+
+    `secret` is stored encrypted and never shown. If it is sent, `secretRef` must be `sealed` or omitted.
+    """
 
     secret: Secret | None = None
 

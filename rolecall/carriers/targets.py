@@ -12,7 +12,7 @@ from rolecall.sources.kinds import place_of
 from rolecall.sources.model import SourceAccess
 from rolecall.sources.secrets import find_secret
 
-# The longest total wait that the server may ask for; a longer one postpones the request.
+# How long the server may make the carrier wait in total; if it asks for more time, the request is postponed.
 _PATIENCE_SECONDS = 30.0
 _CONNECT = {CarrierKind.SCIM: scim.connect, CarrierKind.LDAP: ldap.connect}
 

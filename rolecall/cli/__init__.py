@@ -31,7 +31,7 @@ _COMMANDS = {
     "restore": "backup",
     "purge-secrets": "purge_secrets",
 }
-# Clients of the HTTP API; `verbs/` lists their commands.
+# Clients of the HTTP API; `verbs/` and `several_calls.py` define their commands.
 _NOUNS = (
     "app", "source", "carrier", "import", "dry-run", "identity", "event", "request", "hook", "delivery", "notify",
     "stand-in", "model", "entitlements", "accounts", "reports", "duty", "rule", "conflict", "review", "review-item",

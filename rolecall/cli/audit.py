@@ -1,4 +1,4 @@
-"""Verify and export the audit chain directly from the database; the service does not have to be running."""
+"""Verify and export the audit chains directly from the database; the service does not have to be running."""
 
 import sys
 from pathlib import Path
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 @click.group
 def audit() -> None:
-    """Verify and export the audit chain.
+    """Verify and export the audit chains.
 
     Example: `rolecall audit verify`
     """
 
 
 @audit.command
-@click.option("--head", "head_file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="A file with heads that `rolecall audit head` printed earlier; no entry from before may be missing or changed.")  # fmt: skip # noqa: E501
+@click.option("--head", "head_file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="A file that `rolecall audit head` printed earlier. Verify also that no entry up to its heads was removed or changed.")  # fmt: skip # noqa: E501
 @data_dir_option
 @json_option
 def verify(head_file: Path | None, data_dir: Path | None, as_json: bool) -> None:
-    """Verify every entry and link of the audit chain; exit 1 and name the first one that fails.
+    """Verify every entry and link of the audit chains. If any is invalid, print the first and exit with 1.
 
     Example: `rolecall audit verify --head head.json`
     """
@@ -40,20 +40,25 @@ def verify(head_file: Path | None, data_dir: Path | None, as_json: bool) -> None
 
         return await verify(db, known)
 
+    from rolecall.core.text import counted
+
     verdict = with_database(data_dir, act)
     if as_json:
         show_json(verdict)
     elif verdict.broken:
         click.echo(f"Entry {verdict.broken.number} (chain {verdict.broken.chain}): {verdict.broken.reason}")
     else:
-        click.echo(f"{verdict.count} entries in {len(verdict.heads)} chain(s) verified; head {verdict.head}")
+        entries, chains = counted(verdict.count, "entry", "entries"), counted(len(verdict.heads), "chain")
+        click.echo(f"{entries} in {chains} verified; head {verdict.head}")
     sys.exit(0 if verdict.ok else 1)
 
 
 @audit.command
 @data_dir_option
 def head(data_dir: Path | None) -> None:
-    """Print the heads of the chains as JSON. Keep them where the service cannot write.
+    """Print the heads of the chains as JSON.
+
+    Store them where the service cannot write: `audit verify --head` then detects entries that were changed or removed.
 
     Example: `rolecall audit head > head.json`
     """

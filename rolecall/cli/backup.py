@@ -10,7 +10,7 @@ from rolecall.cli.folder import data_dir_option
 
 @click.command
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--with-key", is_flag=True, help="Include the key that encrypts webhook secrets. Anyone with the file can then read them.")  # fmt: skip # noqa: E501
+@click.option("--with-key", is_flag=True, help="Include secret.key, which encrypts stored secrets. Anyone with the backup can then read them.")  # fmt: skip # noqa: E501
 @data_dir_option
 def backup(file: Path, with_key: bool, data_dir: Path | None) -> None:
     """Write a consistent snapshot of the database and the uploaded files to FILE, while the service runs.
@@ -18,15 +18,19 @@ def backup(file: Path, with_key: bool, data_dir: Path | None) -> None:
     Example: `rolecall backup rolecall-monday.tar --data-dir /var/lib/rolecall`
     """
     from rolecall.core import clock
+    from rolecall.core.text import counted
     from rolecall.operate.backup import back_up
 
     # Do not migrate first: people take a backup before an upgrade.
     with folder.found_database(data_dir) as here, folder.clear_refusals():
         made = back_up(here, file.absolute(), clock.now(), with_key=with_key)
     size = file.stat().st_size
-    click.echo(f"{file}: the database and {made.file_count} files, {size:,} bytes", err=True)
+    click.echo(f"{file}: the database and {counted(made.file_count, 'file')}, {counted(size, 'byte')}", err=True)
     if not made.has_key:
-        click.echo("The key of webhook secrets is not included; keep secret.key (or ROLECALL_SECRET_KEY)", err=True)
+        click.echo(
+            "The key of stored secrets is not included; keep a copy of secret.key (or ROLECALL_SECRET_KEY) to restore",
+            err=True,
+        )
 
 
 @click.command

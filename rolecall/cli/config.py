@@ -88,7 +88,7 @@ def schema() -> None:
 
 
 def _send(client: "Client", file: Path, call: "Callable[[Any], calls.Call[ConfigurationChanges]]") -> "ConfigurationChanges":  # fmt: skip # noqa: E501
-    """Send the file and return the response; report each problem with its line in the file."""
+    """Send the file and return the response. If the file is invalid, report each problem with its line, and exit."""
     from rolecall.cli.yaml_lines import Document
 
     text = sys.stdin.read() if str(file) == "-" else file.read_text()

@@ -119,7 +119,7 @@ def _check(folder: Path) -> None:
 
 
 def _wipe(folder: Path) -> None:
-    """Delete what a demo that was killed during set-up left behind; stop its database if it is still running."""
+    """Delete the database and the files of a demo that was killed during set-up; first stop its database if it runs."""
     import shutil
     from contextlib import suppress
 

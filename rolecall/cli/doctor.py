@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @data_dir_option
 @json_option
 def doctor(data_dir: Path | None, as_json: bool) -> None:
-    """Check the service and print advice for each problem; exit 1 if there is any.
+    """Check the service and print advice for each problem; exit 1 if one of them is more than a warning.
 
-    The checks cover the worker, migrations, clock, disks, permissions, deliveries, webhooks and their secrets, imports,
-    unmatched accounts and the audit chain. Nothing is changed.
+    The checks cover the machine, the database, background work, connections to other systems and the audit chains.
+    Nothing is changed.
 
     Example: `rolecall doctor --data-dir /var/lib/rolecall`
     """

@@ -51,9 +51,10 @@ def evidence() -> None:
 def person(identity: str, as_of: str | None, output: Path | None, data_dir: Path | None) -> None:
     """Write a person's access and its evidence to a zip file.
 
-    IDENTITY is a full name, an e-mail, an employee ID or an id. The file contains the access with its reasons,
-    personnel events, requests with approvals, imports with the digests of their files, audit entries linked to the
-    heads of their chains, a readable report, and `verify.py`, which checks everything and needs only Python.
+    IDENTITY is a full name, an e-mail, an employee ID or the id (GUID) of an identity. The file contains the access
+    with its reasons, personnel events, requests with approvals, imports with the digests of their files, audit entries
+    linked to the heads of their chains, a readable report, and `verify.py`, which checks these files and needs only
+    Python.
 
     Example: `rolecall evidence person ada@example.com --as-of 2026-03-31 -o ada.zip`
     """
@@ -105,6 +106,8 @@ def review(number: str, output: Path | None, data_dir: Path | None) -> None:
 async def _write(place: Path, write: Callable[[IO[bytes]], Awaitable[str]]) -> str:
     """Write a bundle to a file that only its owner may read, because it is confidential; return its seal."""
     with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        # A file that exists keeps its mode.
+        os.fchmod(file.fileno(), 0o600)
         return await write(file)
 
 

@@ -48,7 +48,7 @@ def occupied(data_dir: Path, url: str) -> Iterator[None]:
 
 
 def service_url(config: "Config") -> str:
-    """Return the URL of the service that is running on the data folder, or else the configured URL."""
+    """Return the URL that the running service wrote into the lock file of the data folder, or the configured URL."""
     _, url = _occupant(config.data_dir)
     return url or config.base_url
 
@@ -91,7 +91,7 @@ def found_database(data_dir: Path | None) -> Iterator["Config"]:
 
 
 def migrate(config: "Config") -> list[str]:
-    """Migrate the database to this version and return the names of the applied migrations."""
+    """Migrate the database to this version and return the names of the applied migrations and schema files."""
     from rolecall.core.migrate import migrate
 
     assert config.database_url
@@ -109,7 +109,7 @@ def end_interrupted_restore(config: "Config") -> None:
 
 @contextmanager
 def clear_refusals() -> Iterator[None]:
-    """Raise CannotRun with advice in one line if the database is unreachable or lacks a privilege."""
+    """Raise CannotRun, not psycopg's error, if the URL is invalid, the database unreachable or a privilege missing."""
     import psycopg
 
     from rolecall.core.errors import CannotRun
@@ -149,7 +149,7 @@ def with_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitab
 
 
 def with_made_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]]) -> T:
-    """Like `with_database`, but create a missing database, for commands that people run before the first `serve`."""
+    """Run `act` as `with_database` does, but create a missing database: it may run before the first `serve`."""
     from rolecall.core import config as configuration
     from rolecall.core.migrate import is_new
 

@@ -28,12 +28,12 @@ def migrate(data_dir: Path | None, as_json: bool, schema: bool) -> None:
         show_json({"applied": applied})
     for name in [] if as_json else applied:
         click.echo(name)
-    click.echo(f"{len(applied)} migrations and schema files applied; the schema is that of this version", err=True)
+    click.echo(f"{len(applied)} migrations and schema files applied; the database fits this version", err=True)
 
 
 def _print_schema(data_dir: Path | None) -> None:
     from rolecall.cli import folder
-    from rolecall.operate.schema import dump_schema
+    from rolecall.operate.schema_dump import dump_schema
 
     with folder.found_database(data_dir) as here, folder.clear_refusals():
         click.echo(dump_schema(here.database_url or ""), nl=False)

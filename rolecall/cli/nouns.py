@@ -44,7 +44,7 @@ def noun(name: str) -> click.Command:
 def _command(noun: str, name: str, verb: Verb) -> click.Command:
     def act(as_json: bool, field: str | None, profile: str | None, **given: Any) -> None:
         form, limit, all = Form(as_json, field), given.pop("limit", _SHOWN), given.pop("all", False)
-        # `--format` exports a list; elsewhere it is a field of the record.
+        # For a list, `--format` selects an export format; for other commands it is a field of the record.
         format, output = (given.pop("format"), given.pop("output")) if verb.columns else (None, None)
         with connected(profile) as client:
             call = verb.call(**resolved(client, _as_meant(given)))

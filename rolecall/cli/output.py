@@ -80,9 +80,16 @@ def show_field(record: Any, path: str) -> None:
         try:
             value = value[int(name)] if isinstance(value, list) else value[name]
         except (KeyError, IndexError, ValueError, TypeError):
-            known = ", ".join(value) if isinstance(value, dict) else "none"
-            raise click.UsageError(f"There is no field {name} in {path}; use one of {known}") from None
+            raise click.UsageError(f"There is no field {name} in {path}; {_known_names(value)}") from None
     click.echo(value if isinstance(value, str) else msgspec.json.encode(value).decode())
+
+
+def _known_names(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"use one of {', '.join(value)}"
+    if isinstance(value, list) and value:
+        return f"use a number from 0 to {len(value) - 1}"
+    return "leave out this part of the path"
 
 
 def _fields(value: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]:

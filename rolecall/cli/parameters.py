@@ -45,7 +45,7 @@ def _option(noun: str, name: str, hint: Any, required: bool) -> click.Parameter:
 
 
 def argument_help(call: Callable[..., Any]) -> Iterator[str]:
-    """Yield a line of help text for each argument, because click shows no help for arguments."""
+    """Yield a line of help text for each argument that names a person, because click shows no help for arguments."""
     for parameter in inspect.signature(call).parameters.values():
         if parameter.name in PEOPLE and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
             yield f"{_spoken(parameter.name).upper()}: {A_PERSON[0].lower()}{A_PERSON[1:]}"
@@ -86,7 +86,7 @@ def _words(noun: str, name: str) -> Callable[[Any, Any, str], list[Any]]:
 
 
 def json_value(text: str) -> Any:
-    """Parse JSON that is given inline, or that the file after `@` contains."""
+    """Parse JSON that is given inline, or the content of a file that is given as `@FILE`."""
     import msgspec
 
     try:

@@ -37,7 +37,7 @@ def access(profile: str | None) -> Credentials:
 
 
 def names() -> dict[str, str]:
-    """Return the URL of each profile, by name."""
+    """Map the name of each profile to its URL."""
     return {name: str(profile.get("url", "")) for name, profile in _read().get("profiles", {}).items()}
 
 
@@ -62,7 +62,7 @@ def _profile(name: str | None) -> dict[str, Any]:
 
 
 def _token(profile: dict[str, Any]) -> str:
-    """Return the token from the profile, from a file, or from the output of a command such as a password store."""
+    """Return the token: the content of `token_file`, else the output of `token_command`, else `token`."""
     if path := profile.get("token_file"):
         try:
             return Path(path).expanduser().read_text().strip()
@@ -81,8 +81,10 @@ def _token(profile: dict[str, Any]) -> str:
 def profiles() -> None:
     """List the profiles, one per line.
 
-    Profiles are stored in a TOML file. The token of a profile is `token`, the content of the file `token_file`, or
-    the output of `token_command`. `ROLECALL_URL` and `ROLECALL_TOKEN` override a profile.
+    Profiles are the tables `[profiles.NAME]` of config.toml; this command prints the path of that file. A profile has a
+    `url`, and its token is the content of `token_file`, the output of `token_command`, or `token`; the first of these
+    that is set applies. `default` names the profile that applies without `--profile`. `ROLECALL_URL` and
+    `ROLECALL_TOKEN` override a profile.
 
     Example: `rolecall profiles`
     """

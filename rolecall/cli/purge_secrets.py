@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("application")
 @data_dir_option
 def purge_secrets(application: str, data_dir: Path | None) -> None:
-    """Remove metadata that looks like passwords, tokens or hashes from an application's data and its history.
+    """Remove metadata with names such as password, token or hash from an application's data and its history.
 
     Stored files of imports are not changed.
 

@@ -27,7 +27,7 @@ _GRANIAN_LOGS = {"handlers": {}, "loggers": {"_granian": {"propagate": True}, "g
 
 
 def run_role(role: Role, with_parent: bool) -> None:
-    """Run until a signal arrives or the supervisor exits."""
+    """Run until a signal arrives or, with `with_parent`, until the supervisor exits, which closes stdin."""
     config = configuration.load()
     if config.database_url is None:
         raise CannotRun("ROLECALL_DATABASE_URL is not set; only `rolecall serve` starts its own database")
@@ -54,7 +54,7 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
     from rolecall.app import create_app
 
     app = create_app(config)
-    # Exclude start-up objects from garbage collection: scanning them pauses every request for 50 ms.
+    # Exclude start-up objects from garbage collection: a collection that scans them stalls all requests for 50 ms.
     gc.freeze()
     server = Server(
         app,

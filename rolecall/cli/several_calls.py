@@ -100,7 +100,9 @@ def _show_dry_run(client: "Client", run: DryRun) -> None:
     for said, reason in (("The import would fail", run.problem), ("The guard would hold it", run.held)):
         if reason:
             click.echo(visible(f"{said}: {reason}"), err=True)
-    more = f"`rolecall dry-run changes {run.id}` lists the changes, `rolecall dry-run rejects {run.id}` all bad rows"
+    more = (
+        f"`rolecall dry-run changes {run.id}` lists the changes, `rolecall dry-run rejects {run.id}` all rejected rows"
+    )
     click.echo(f"Nothing was changed. {more}", err=True)
 
 
@@ -221,10 +223,15 @@ def _show_proposal(file: ProposedFile) -> None:
         click.echo(visible(f"  {evidence}"))
     for part in file.contents:
         click.echo(visible(f"  {part.content} ({part.confidence:.0%} certain)"))
-        for said in (*part.evidence, *(f"Open: {question.text}" for question in part.questions)):
+        for said in (*part.evidence, *part.statements, *(f"Open: {question.text}" for question in part.questions)):
             click.echo(visible(f"    {said}"))
         known = [column for column in part.columns if column.field]
         show_rows(("header", "field", "confidence", "evidence", "examples"), known)
+    for column in file.columns:
+        if column.may_be_access:
+            click.echo(visible(f"  {column.header} is not read as access, but may be ({column.may_be_access})"))
+    if file.columns:
+        show_rows(("header", "place", "becomes", "how", "values", "examples"), file.columns)
 
 
 @click.command
@@ -251,11 +258,11 @@ def templates(as_json: bool, field: str | None, profile: str | None) -> None:
 @field_option
 @profile_option
 def bounce(file: Path, as_json: bool, field: str | None, profile: str | None) -> None:
-    """Read a delivery report and mark its message as bounced.
+    """Read a mail. If it is a delivery report of a permanent failure, mark the message as bounced.
 
     FILE: the mail with its headers, by default stdin. The token needs only the scope `bounces:write`. Exits with 0 even
-    if the mail is not a delivery report, and with 75 (try again later) if the service cannot be reached or refuses the
-    token, so that a mail server keeps the mail.
+    if the mail is not a delivery report. Exits with 75 (try again later) if the call fails, for example because the
+    service is unreachable or refuses the token, so that a mail server keeps the mail.
 
     Example: `rolecall notify bounce returned.eml`
     """

@@ -1,6 +1,7 @@
 """Supervise the service on one machine: start its processes, restart a process that dies, stop them in order."""
 
 import asyncio
+import errno
 import http.client
 import os
 import signal
@@ -77,7 +78,7 @@ def check_port(host: str, port: int) -> None:
     except OSError as error:
         if isinstance(error, PermissionError):
             raise CannotRun(f"This user may not listen on port {port}; choose another with --port") from error
-        if isinstance(error, socket.gaierror):
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
             raise CannotRun(f"{host} is not an address of this machine; choose another with --host") from error
         raise CannotRun(f"Port {port} on {host} is in use; choose another with --port") from error
 

@@ -29,7 +29,7 @@ def token() -> None:
 @data_dir_option
 @json_option
 def create(name: str, scopes: tuple[str, ...], expires: str, data_dir: Path | None, as_json: bool) -> None:
-    """Create a token and print only its secret on stdout; the secret is never shown again.
+    """Create a token and print its secret on stdout; the secret is never shown again.
 
     Example: `TOKEN=$(rolecall token create ci --scope imports:write --expires 30)`
     """

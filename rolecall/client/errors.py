@@ -1,4 +1,4 @@
-"""Define the errors of calls. Each has the correlation id under which the service logged the request."""
+"""Define the errors of the client. `correlation_id` is the id under which the service logged the request, if it did."""
 
 import msgspec
 
@@ -21,11 +21,11 @@ class NotFound(Failed):
 
 
 class NotAllowed(Failed):
-    """The token is invalid or lacks the scope."""
+    """The token is invalid or does not allow the call."""
 
 
 class Invalid(Failed):
-    """The request is invalid; `problems` lists all reasons."""
+    """The service rejects the request as invalid; `problems` lists the reasons that the service gave."""
 
     def __init__(self, message: str, correlation_id: str = "", problems: tuple[Problem, ...] = ()) -> None:
         super().__init__(message, correlation_id)

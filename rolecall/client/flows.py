@@ -81,7 +81,7 @@ def advance(flow: Generator[Step, Outcome, T], outcome: Outcome = None) -> Step 
 
 
 def perform(call: Call[T], patience: float) -> Flow[T]:
-    """Perform one call, with retries for `patience` seconds while the service is unreachable.
+    """Perform one call, with retries for `patience` seconds while the service is unavailable.
 
     Every write has an idempotency key, so that a retry does not repeat its effect.
     """

@@ -34,7 +34,7 @@ _TIMEOUT = httpx2.Timeout(60, connect=5)
 
 
 class Client:
-    """The blocking client. It retries for `patience` seconds while the service is unreachable."""
+    """The blocking client. While the service is unavailable, it retries for `patience` seconds, except for streams."""
 
     def __init__(self, url: str, token: str, *, patience: float = PATIENCE_SECONDS) -> None:
         self._http = httpx2.Client(**_options(url, token))
@@ -227,7 +227,7 @@ class _Count:
 
 
 class _Watched:
-    """A file that reports how much of it was read."""
+    """A file that reports each read to `progress`, with the bytes read from all files so far."""
 
     def __init__(self, file: BinaryIO, sent: _Count, total: int, progress: Progress | None) -> None:
         self._file, self._sent, self._total, self._progress = file, sent, total, progress

@@ -18,7 +18,7 @@ _DECODE = msgspec.json.Decoder(Delivery).decode
 def verify(body: bytes, headers: Mapping[str, str], secret: str, *, now: float | None = None) -> Delivery:
     """Return the delivery if `secret` (`whsec_…`) signed it within five minutes of now; otherwise raise NotVerified.
 
-    Pass the raw bytes as `body`. The same `id` may arrive again: handle it idempotently.
+    Pass the raw bytes as `body`. A delivery can arrive more than once with the same `id`: handle it idempotently.
     """
     given = {name.lower(): value for name, value in headers.items()}
     try:
@@ -28,7 +28,7 @@ def verify(body: bytes, headers: Mapping[str, str], secret: str, *, now: float |
     except (KeyError, ValueError, binascii.Error):
         raise NotVerified("The headers webhook-id, webhook-timestamp and webhook-signature are required") from None
     if abs(age) > TOLERANCE_SECONDS:
-        raise NotVerified("The timestamp differs by more than five minutes")
+        raise NotVerified("The timestamp differs from the clock of this machine by more than five minutes")
     expected = base64.b64encode(hmac.digest(key, f"{id}.{timestamp}.".encode() + body, "sha256"))
     # During a secret rotation, a delivery has two signatures.
     versions = (signature.partition(",") for signature in signatures.split())

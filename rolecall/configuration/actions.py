@@ -60,26 +60,28 @@ async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, co
 
 
 async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
-    """Apply every entry, or none if any entry breaks a rule; return the changes."""
+    """Apply every entry and return the changes.
+
+    If an entry breaks a rule, raise Invalid with the problems of all entries; the transaction must then be rolled back.
+    """
     for section, scope in _SCOPES.items():
         if raw.get(section) is not None and scope not in caller.scopes:
             raise Forbidden(scope)
     applying = _Applying(db, caller, facts, config, raw)
     await applying.settings()
-    for place, entry in applying.entries("applications"):
-        await applying.application(place, entry)
-    for place, entry in applying.entries("accessModels"):
-        await applying.model(place, entry)
-    for place, entry in applying.entries("webhooks"):
-        await applying.webhook(place, entry)
-    for place, entry in applying.entries("reports"):
-        await applying.report(place, entry)
-    for place, entry in applying.entries("duties"):
-        await applying.duty(place, entry)
-    for place, entry in applying.entries("dutyRules"):
-        await applying.rule(place, entry)
-    for place, entry in applying.entries("reviewTemplates"):
-        await applying.review_template(place, entry)
+    # The order matters: entries name records of the sections before them.
+    writers = {
+        "applications": applying.application,
+        "accessModels": applying.model,
+        "webhooks": applying.webhook,
+        "reports": applying.report,
+        "duties": applying.duty,
+        "dutyRules": applying.rule,
+        "reviewTemplates": applying.review_template,
+    }
+    for section, write in writers.items():
+        for place, entry in applying.entries(section):
+            await write(place, entry)
     await applying.notifications()
     if applying.problems:
         raise Invalid(*applying.problems)
@@ -87,7 +89,7 @@ async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, c
 
 
 class _DraftVerbs(NamedTuple):
-    """The actions on records that are drafted and then committed: access models and rules."""
+    """The actions on a kind of record that is drafted and then committed: access models or rules."""
 
     what: str
     get: Callable[..., Awaitable[Any]]
@@ -103,7 +105,7 @@ _MODELS = _DraftVerbs(
     access_models.create_model,
     access_models.change_model,
     access_models.discard_draft,
-    # A file may name groups that only the next import adds.
+    # A model in a file may name groups that are not imported yet.
     partial(access_models.commit_model, allow_unknown=True),
 )
 _RULES = _DraftVerbs(
@@ -164,7 +166,8 @@ class _Applying:
             parts = {part: given.pop(part) for part in ("source", "carrier") if part in given}
             for part in [part for part, content in parts.items() if content is None]:
                 del parts[part]
-                # Remove parts first: an application with locations can have no source, an identity source no carrier.
+                # Remove a source or carrier before the other changes, which may need it: an application with a source
+                # cannot have file locations, and one with a carrier cannot be an identity source.
                 if known:
                     await self._write_part(known, part, None)
             id = known or await applications.create_application(self.db, given, self.facts, self.caller)
@@ -213,7 +216,6 @@ class _Applying:
         await self._write_entry(place, name, entry, write, lambda: self._one(queries.rule_entries, name))
 
     async def _write_draft(self, verbs: "_DraftVerbs", known: UUID | None, given: Json) -> None:
-        """Create or change a record that is drafted and then committed."""
         commit = given.pop("isCommitted", True)
         if known:
             await self._change_draft(verbs, known, given, commit)
@@ -226,11 +228,12 @@ class _Applying:
         before = await verbs.get(self.db, id)
         if before.committed and not commit:
             raise Invalid.on("isCommitted", f"The {verbs.what} is already committed; set isCommitted to true")
-        # Compare with the committed version, so that another person's draft is not committed with it.
+        # Start from the committed version, so that another person's draft is not committed too.
         await verbs.discard(self.db, id)
         changed = await verbs.change(self.db, str(id), given, self.facts)
         if before.committed and before.draft and changed.draft not in (before.committed, before.draft):
-            raise Invalid.on("name", f"{verbs.what.capitalize()} {before.committed.name} has a draft; commit it first")
+            named = f"{verbs.what.capitalize()} {before.committed.name}"
+            raise Invalid.on("name", f"{named} has a draft; commit or discard it first")
         if commit and changed.draft != before.committed:
             await verbs.commit(self.db, self.caller, str(id), self.facts.now)
 
@@ -307,7 +310,7 @@ def _repeated(raw: Json) -> Iterator[Problem]:
         names = names_in(raw, section)
         for number, name in enumerate(names):
             if name is not None and name in names[:number]:
-                yield Problem(f"{section}.{number}.name", f"{name} is listed twice")
+                yield Problem(f"{section}.{number}.name", f"{name} is listed twice; keep one entry")
 
 
 def _change(section: str, name: str, before: Json | None, after: Json) -> EntryChange:

@@ -8,7 +8,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Problem
 from rolecall.identities import finding
 
-# Maps a field of an entry that names people to the field of the action.
+# Map each field of an entry that contains names of people to the field of the action that takes their ids.
 _PEOPLE = {"owner": "ownerId", "identity": "identityId"}
 _LISTS_OF_PEOPLE = {
     "provisioners": "provisionerIds",
@@ -16,7 +16,8 @@ _LISTS_OF_PEOPLE = {
     "entitlementOwners": "entitlementOwnerIds",
     "identities": "identityIds",
 }
-# Maps a field that names records to the field of the action, the section of the records and the word for one record.
+# Map each field that contains names of records to the field of the action, the section of the records, and the word
+# for one record.
 _RECORDS = {"application": ("applicationId", "applications", "application"), "without": ("without", "duties", "duty")}
 _LISTS_OF_RECORDS = {
     "conflicts": ("conflicts", "duties", "duty"),
@@ -34,7 +35,7 @@ _ENTRY_WORDS = (
 
 
 def in_entry(place: str, field: str) -> str:
-    """Return the place in the file for a field of an action."""
+    """Return the place in the file that corresponds to a field of the action."""
     words = [_ENTRY_WORDS.get(word, word) for word in field.split(".")]
     return ".".join([place, *words])
 
@@ -61,7 +62,7 @@ class Naming:
         return not any(field == place or field.startswith(f"{place}.") for field in self._unsound)
 
     async def with_ids(self, place: str, entry: Json) -> Json:
-        """Replace names with ids, as the action expects. Report and drop a name that matches no record."""
+        """Replace names with ids, as the action expects, and report unknown names."""
         given: Json = {}
         for field, value in entry.items():
             own = f"{place}.{field}"
@@ -98,7 +99,7 @@ class Naming:
         fits, name = await finding.meant_by_confirmed(self.db, name), name.strip()
         if len(fits) == 1:
             return str(fits[0].id)
-        unknown = f"No identity has the name, e-mail or employee ID {name}"
+        unknown = f"No identity has the name, confirmed e-mail, employee ID or id {name}"
         self.problems.append(Problem(place, finding.several(name, fits) if fits else unknown))
         return None
 
@@ -109,9 +110,10 @@ class Naming:
         name = name.strip()
         if found := (await queries.ids_by_name(self.db, _TABLES.get(section, section), [name])).get(name):
             return str(found)
-        # If the file has an entry with this name, it could not be created, and its own problem is reported.
+        # If an entry of the file has this name, it has a problem of its own, which is reported there.
         if name not in names_in(self.raw, section):
-            self.problems.append(Problem(place, f"No {what} is named {name}"))
+            advice = f"correct the name, or add the {what} to the file"
+            self.problems.append(Problem(place, f"No {what} is named {name}; {advice}"))
         return None
 
     async def _entitlement(self, place: str, entry: object) -> str | None:
@@ -122,8 +124,12 @@ class Naming:
             return None
         if found := await queries.entitlement_id(self.db, application, entry):
             return str(found)
-        what = f"group {entry['group']}" if entry.get("group") else f"permission {entry.get('permission')}"
-        self.problems.append(Problem(place, f"{entry['application']} has no {what}"))
+        if entry.get("group"):
+            what, remedy = f"group {entry['group']}", "correct the name"
+        else:
+            named = " / ".join(filter(None, (entry.get(part) for part in ("header", "section", "permission"))))
+            what, remedy = f"permission {named or 'without a name'}", "correct its header, section or name"
+        self.problems.append(Problem(place, f"{entry['application']} has no {what}; {remedy}, or import it first"))
         return None
 
 

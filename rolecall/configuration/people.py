@@ -1,4 +1,4 @@
-"""Name people in a configuration by confirmed e-mail, by employee ID, or by id if neither identifies the person."""
+"""Identify people in a configuration by confirmed e-mail, by employee ID, or by id if neither identifies the person."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -7,7 +7,10 @@ from rolecall.core.db import Db, fetch_rows
 
 
 async def names_of(db: Db, ids: Iterable[UUID | None]) -> dict[UUID | None, str]:
-    """Return a name for each person: the confirmed e-mail or else the employee ID, if it is unique, or else the id."""
+    """Return a name for each person.
+
+    It is the e-mail if it is confirmed and unique, else the employee ID if it is unique, else the id.
+    """
     rows = await fetch_rows(
         db,
         """SELECT i.id, coalesce(

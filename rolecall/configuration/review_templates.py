@@ -14,7 +14,7 @@ Names = dict[str, Any]
 
 
 async def entries(db: Db, name: str | None = None) -> list[ReviewTemplateEntry]:
-    """Return all templates in the order of their names, or only the one with this name."""
+    """Return all templates, ordered by name, or only the one with this name."""
     found = await templates.named(db, name)
     reviews = [each.review for each in found]
     names = await _names(db, reviews)
@@ -26,7 +26,7 @@ async def entries(db: Db, name: str | None = None) -> list[ReviewTemplateEntry]:
     ]
 
 
-# Maps a field of a review that contains ids to the field of the file.
+# Map the fields of a review that contain ids to the fields of the file.
 _FIELDS = {
     "ownerId": "owner",
     "identityId": "identity",
@@ -39,7 +39,7 @@ _FIELDS = {
 
 
 def _with_names(part: Any, names: Names) -> Any:
-    """Replace ids with names; records that no longer exist are omitted."""
+    """Replace ids with names. An id without a record is omitted from a list; as a single value it becomes None."""
     match part:
         case dict():
             return {
@@ -71,7 +71,7 @@ def _ids(part: Any) -> Iterable[str]:
 
 
 async def _names(db: Db, reviews: list[Json]) -> Names:
-    """Map each id in these reviews to its name; an entitlement becomes its application with the group or permission."""
+    """Map each id in these reviews to its name; the name of an entitlement includes its application."""
     ids = [UUID(id) for id in _ids(reviews) if id]
     people = await names_of(db, ids)
     records = await fetch_rows(

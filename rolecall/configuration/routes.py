@@ -3,7 +3,7 @@ from litestar import Router
 
 from rolecall.configuration import actions, queries
 from rolecall.configuration.shapes import Configuration, ConfigurationBody, ConfigurationChanges
-from rolecall.core import guard
+from rolecall.core import address_check
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -22,7 +22,7 @@ async def _with_names(request: AnyRequest, config: Config) -> Carried:
     carried = await plain_json(request, config)
     hooks = carried.raw.get("webhooks")
     urls = [hook.get("url") for hook in hooks if isinstance(hook, dict)] if isinstance(hooks, list) else []
-    return msgspec.structs.replace(carried, addresses=await guard.looked_up(urls))
+    return msgspec.structs.replace(carried, addresses=await address_check.looked_up(urls))
 
 
 @operation("POST", "/plan", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody, read_body=_with_names)

@@ -91,7 +91,7 @@ class GrantsEntry(msgspec.Struct):
 
 
 class ModelEntry(msgspec.Struct, rename="camel"):
-    """An access model, as committed; `isCommitted` is false for one that has only a draft."""
+    """An access model as committed, or its draft if it was never committed (`isCommitted` is false)."""
 
     name: str
     description: str
@@ -132,7 +132,7 @@ class DutyEntry(msgspec.Struct):
 
 
 class DutyRuleEntry(msgspec.Struct, rename="camel"):
-    """A rule that keeps duties apart, as committed; `isCommitted` is false for one that has only a draft."""
+    """A rule that keeps duties apart, as committed, or its draft if it was never committed (`isCommitted` is false)."""
 
     name: str
     description: str
@@ -186,7 +186,7 @@ class FieldChange(msgspec.Struct):
 
 
 class EntryChange(msgspec.Struct):
-    """A changed record; `name` is empty for the settings, and a new record lists no fields."""
+    """A changed record. `name` is empty for the settings and for notifications. A new record lists no fields."""
 
     section: str
     name: str
@@ -298,7 +298,7 @@ class ReviewTemplateEntryBody(TemplateFields):
 
 
 class ConfigurationBody(Body):
-    """A configuration to apply; omitted parts stay unchanged at every level."""
+    """A configuration to apply; omitted sections, records and fields stay unchanged."""
 
     settings: SettingsEntryBody | None = None
     applications: list[ApplicationEntryBody] | None = None
@@ -337,9 +337,9 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def json_schema() -> Json:
-    """Return the JSON Schema of the file, for editors."""
+    """Return the JSON Schema of the file, for completion and validation in text editors."""
     schema: Json = ConfigurationBody.model_json_schema()
-    # pydantic defines case-insensitive enums that nothing references.
+    # Remove the definitions of case-insensitive enums, which pydantic writes although nothing references them.
     schema["$defs"] = {name: each for name, each in schema["$defs"].items() if "enum" not in each}
     for closed in (schema, *schema["$defs"].values()):
         closed["additionalProperties"] = False

@@ -2,6 +2,7 @@ from uuid import UUID
 
 from psycopg.errors import UniqueViolation
 
+from rolecall.applications.model import NO_FILES
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.connector_templates import queries
 from rolecall.connector_templates.shapes import NewConnectorTemplate
@@ -40,7 +41,7 @@ async def save_template(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
     except UniqueViolation:
         raise _taken(body.name) from None
     if not saved:
-        raise Invalid.on("applicationId", "Application does not support file imports")
+        raise Invalid.on("applicationId", NO_FILES)
     return id
 
 
@@ -51,4 +52,4 @@ async def delete_template(db: Db, id: UUID) -> None:
 
 
 def _taken(name: str) -> Invalid:
-    return Invalid.on("name", f"A connector template named {name} already exists")
+    return Invalid.on("name", f"A connector template named {name} already exists; choose another name")

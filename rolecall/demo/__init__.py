@@ -1,1 +1,1 @@
-"""Create a sample company with a year of history, using the actions of the service. Every run is identical."""
+"""Create a sample company with a year of history, using the actions of the service. Only dates and ids vary."""

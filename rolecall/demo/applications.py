@@ -53,7 +53,7 @@ class Application(NamedTuple):
 
 
 class DirectGrant(NamedTuple):
-    """A permission that an employee's account holds directly between two days; `until=1` means that it still does."""
+    """A permission that an employee's account holds directly between two days; `until=1` means still held."""
 
     application: Application
     username: str
@@ -192,7 +192,7 @@ def identities_file(people: Iterable[Employee]) -> bytes:
 def files_of(
     application: Application, people: Sequence[Employee], today: date, grants: Iterable[DirectGrant] = (), day: int = 0
 ) -> dict[str, bytes]:
-    """Return the exported file of each file group as of `today`, which is `day` days from the real date."""
+    """Return the file that each file group exports on the simulated date `today`, `day` days from the real date."""
     kept = [p for p in people if p.is_here(today) or (application.keeps_leavers and p.joined <= today)]
     users = [person for person in kept if _works_in(person, application.departments)]
     names = {
@@ -255,9 +255,10 @@ def _users(application: Application, users: Iterable[Employee], today: date, day
 
 
 def _last_login(person: Employee, today: date, day: int) -> str:
-    """Return the last login: four months ago for every twentieth person, otherwise the day of the export.
+    """Return the last login of a person, as an export on the simulated date `today` contains it.
 
-    The last login of a person who left is never after the day they left.
+    Most people logged in on that day. Every twentieth person did not log in during the 125 days before the real date,
+    which is `today` minus `day` days. Nobody logs in after they left.
     """
     now = today - timedelta(days=day)
     is_away = int(person.employee_id[1:]) % 20 == 7

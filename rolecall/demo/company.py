@@ -115,7 +115,6 @@ class _Company:
         return await reviewers.play(review, self.application_ids, owner, self.midnight)
 
     async def _require_reviews(self) -> None:
-        """Set how often applications must be reviewed."""
         for name, months in reviewing.EVERY_MONTHS.items():
             async with self._by_clerk("change_application") as db:
                 await applications.change_application(
@@ -130,7 +129,7 @@ class _Company:
         await reviewers.carry_out(id, engineer)
 
     async def _chat(self, peer: ScimPeer) -> None:
-        """Create the live application, and a request for an account that waits for the supervisor's approval."""
+        """Create the live application and request an account in it; the request waits for the supervisor's approval."""
         asker = self._team(live.ASKER.department)[live.ASKER.position]
         live.fill(peer, self._here(), asker)
         people = {
@@ -145,7 +144,7 @@ class _Company:
         await self.requesting.ask_for(id, live.ASKER, live.GROUP, "I need to reach my team")
 
     async def _let_in(self, administrator: str) -> None:
-        """Assign console roles at the end, so that requests to administrators are still waiting."""
+        """Assign console roles. Do this last, so that no administrator responds to requests in the simulation."""
         async with self._by_clerk("set_role") as db:
             await console.create_administrator(db, administrator, self._facts())
             for who, role in story.ROLES.items():
@@ -178,7 +177,7 @@ class _Company:
     async def _token(self, name: str) -> tuple[str, Caller]:
         author = by_command_line("token create", clock.now())
         async with self.pool.connection() as db, written_by(db, "company", author):
-            # The token is created a year ago in simulated time. Add this year to its validity.
+            # In simulated time the token is a year old, so add this year to its validity.
             raw = {"name": name, "scopes": list(Scope), "expiresInDays": DEFAULT_DAYS - story.FIRST_DAY}
             made = await tokens.create_token(db, None, raw, self._facts())
         return made.secret, Caller(made.id, display_name(name), _ALL_SCOPES)
@@ -196,7 +195,10 @@ class _Company:
         return [person for person in self.people if person.is_here(today)]
 
     async def _export(self, day: int) -> None:
-        """Import the files that applications export on a day before the last month, after the request of that day."""
+        """Simulate a day before the last month: people request access, and applications export files.
+
+        The files already show the access that was requested.
+        """
         self._travel(day, 9)
         if day in story.PEOPLE_DAYS:
             await self._upload(self.records_id, {"Identities": identities_file(self._here())})
@@ -228,7 +230,7 @@ class _Company:
             await entitlements.curate_entitlement(db, by_name[said.name], raw, self._facts())
 
     async def _set_up(self) -> None:
-        """Import the people first, because they own and provision the other applications."""
+        """Create the applications and models. Import the people first, because they own the other applications."""
         async with self._by_clerk("create_application") as db:
             self.records_id = await applications.create_application(db, body_of_people_records(), self._facts())
         await self._upload(self.records_id, {"Identities": identities_file(self._here())})
@@ -329,7 +331,7 @@ class _Company:
         )
 
     async def _import_what_changed(self) -> None:
-        """Import changed files (a leaver is missing, titles differ), then a malformed file; then cancel an import."""
+        """Import changed files, in which a person is missing and titles differ, and a bad file; cancel an import."""
         leaver = self.people.index(next(p for p in self.people if p.department == "Sales")) + 3
         staff = [person for position, person in enumerate(self.people) if position != leaver]
         staff[20:22] = [person._replace(title="Principal Engineer") for person in staff[20:22]]

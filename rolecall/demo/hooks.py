@@ -36,14 +36,13 @@ class Hooks:
                 self.ids[hook], _ = await actions.create_hook(db, raw, self._facts(), self.config)
 
     async def deliver(self) -> None:
-        """Send due deliveries until none is left."""
         await self.sender.turn(self.pool, self.config, clock.now())
         while not self.sender.is_idle:
             await self.sender.rest()
             await self.sender.turn(self.pool, self.config, clock.now())
 
     async def finish(self, clerk: Caller) -> None:
-        """Send test deliveries, post the receivers' callbacks, and disable the webhooks that are to be paused."""
+        """Send test deliveries, post the receivers' callbacks, and disable the webhooks that are marked as paused."""
         for id in self.ids.values():
             async with signed(self.pool, clerk, "test_webhook", AuthorKind.TOKEN) as db:
                 await actions.test_hook(db, id, self._facts(), self.config)

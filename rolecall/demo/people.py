@@ -34,7 +34,7 @@ CONTRACTORS = 5
 # People who left during the year: their department, and how many days ago.
 LEFT = (("Engineering", 210), ("Engineering", 95), ("Sales", 150), ("Accounting", 120))
 _HEADS = {titles[0] for _, _, _, titles in DEPARTMENTS}
-# How many people of each department joined before the simulated year.
+# The first people of each department, up to this number, joined before the simulated year.
 _OLD_HANDS = 8
 
 _FIRST = """
@@ -81,7 +81,7 @@ class Employee(NamedTuple):
 
 
 def roster(today: date) -> list[Employee]:
-    """Return all employees: the chief executive first, each head before their team, those who left last."""
+    """Return the whole roster: the chief executive first, each head before their team, and leavers at the end."""
     chance = random.Random(1848)  # noqa: S311
     names = chance.sample(list(product(_FIRST.split(), _LAST.split())), 400)
     people: list[Employee] = []

@@ -20,7 +20,7 @@ from rolecall.identities import queries as identities
 from rolecall.settings.policy import RequirementType
 
 _ALL_SCOPES = frozenset(Scope)
-# Steps that respond to a requirement: its type, the response, and the number of people who respond.
+# Steps that respond to a requirement: its type, the response, and how many people respond at most.
 _ANSWERS = {
     "approve": (RequirementType.APPROVE, Response.APPROVED, 9),
     "approve one": (RequirementType.APPROVE, Response.APPROVED, 1),
@@ -47,7 +47,10 @@ class Requesting(msgspec.Struct):
         return Facts(now=clock.now(), zone=self.config.timezone)
 
     async def answer_what_waits(self) -> None:
-        """Respond to waiting requests: to every fifth one after nine days, to the others after one day."""
+        """Approve waiting requests, each as the first person that it waits for.
+
+        Every fifth request is approved after nine days, the others after one day.
+        """
         async with self.pool.connection() as db:
             waiting = (await queries.stalled(db, 1, clock.now())).items
         for item in waiting:

@@ -24,7 +24,7 @@ from rolecall.settings.policy import RequirementType
 
 
 class ReviewStory(NamedTuple):
-    """A simulated review: `submitters` reviewers submit, the next one decides half of their items, the others none."""
+    """A simulated review: the first `submitters` reviewers submit, the next decides half of the items, others none."""
 
     name: str
     description: str

@@ -45,7 +45,7 @@ class ScimPeer:
         self.url = ""
 
     def clear(self) -> None:
-        """Delete all resources that an unfinished set-up left."""
+        """Delete all resources, because an unfinished set-up may have left some."""
         self.state.resources = {kind: {} for kind in _KINDS}
 
     def fill(self, users: list[Record], groups: dict[str, list[str]]) -> None:

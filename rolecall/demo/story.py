@@ -14,7 +14,7 @@ from rolecall.demo.applications import (
 )
 
 FIRST_DAY = -365
-# The days on which applications export files, and which applications. In the last month, every day is simulated.
+# The applications that export files, by day. In the last month, every day is simulated.
 EXPORTS: dict[int, tuple[Application, ...]] = {
     -310: (FINANCE_LEDGER,),
     -255: (FINANCE_LEDGER,),
@@ -165,7 +165,7 @@ class Description(NamedTuple):
     former: str = ""
 
 
-# The day on which entitlements get descriptions, after the exports of the year.
+# The day on which entitlements get descriptions, after the last of `EXPORTS`.
 DESCRIBED_DAY = -40
 DESCRIPTIONS = (
     Description(FINANCE_LEDGER, "Release payment run", "Release payments",
@@ -280,7 +280,7 @@ REQUESTS = (
     Request("Change", FINANCE_LEDGER, Who("Accounting", 0), (_PREPARE,), "All bookkeepers prepare runs", (),
             group="Bookkeeper"),
 )  # fmt: skip
-# Requests of an ordinary day.
+# The privileges that people request on ordinary days.
 USUAL: tuple[tuple[Application, Privilege], ...] = (
     (FINANCE_LEDGER, ("General Ledger", "Reports", "Read all ledgers")),
     (FINANCE_LEDGER, _REVERSE),
@@ -289,6 +289,6 @@ USUAL: tuple[tuple[Application, Privilege], ...] = (
     (SOURCE_CONTROL, ("Team", "", "Release Managers")),
 )
 REQUESTS_A_DAY = 2
-# Days of the week without requests, counted from today, so that the company does not depend on the current weekday.
+# Days of the week without requests, counted from today: the sample data must not depend on the current weekday.
 DAYS_OFF = (2, 3)
 REMARK = "Waiting for the vendor to confirm the licence"

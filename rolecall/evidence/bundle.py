@@ -45,7 +45,7 @@ class BundleWriter:
                 yield row
 
     async def add_links(self, db: Db, heads: Sequence[Head]) -> None:
-        """Write the link of every entry and the heads, so that each chain can be followed to its end."""
+        """Write the links of all audit entries, and the heads, so that each chain can be followed to its end."""
         with self.writing("links.txt") as member:
             async for chain, number, digest in queries.links(db):
                 member.write(f"{chain} {number} {digest}\n".encode())
@@ -80,7 +80,10 @@ class BundleMember:
 
 
 async def write_bundle(db: Db, file: IO[bytes], id: UUID, as_of: datetime | None, now: datetime) -> str:
-    """Write the bundle from one database snapshot; return its seal, the digest of the manifest."""
+    """Write the bundle of a person and return its seal, the digest of the manifest.
+
+    The calling code must open one database snapshot, so that all members agree.
+    """
     evidence = await queries.evidence_of(db, id, as_of, now)
     things = await queries.things_of(db, id, evidence)
     heads = await audit.heads(db)

@@ -42,7 +42,7 @@ async def evidence_of(db: Db, id: UUID, as_of: datetime | None, now: datetime) -
     )
 
 
-# The imports that changed the person's accounts, their access or the person's own record.
+# The imports that changed the person's record, their accounts, or the memberships and assignments of these accounts.
 _IMPORTS_OF_PERSON = f"""
     WITH held AS ({_ACCOUNTS}), numbers AS (
         SELECT from_import, until_import FROM account_versions WHERE account_number IN (SELECT number FROM held)
@@ -71,7 +71,7 @@ async def imports_in(db: Db, numbers: str, **values: object) -> list[ImportEvide
 
 
 async def things_of(db: Db, id: UUID, evidence: PersonEvidence) -> list[UUID]:
-    """Return the ids of all records whose audit entries concern the person."""
+    """Return the ids of the person and of the records about them, whose audit entries the bundle contains."""
     accounts = await fetch_rows(db, f"SELECT id FROM accounts WHERE number IN ({_ACCOUNTS})", id=id)
     worked_on = [*(event.id for event in evidence.events), *(request.id for request in evidence.requests)]
     worked_on += [conflict.id for conflict in evidence.conflicts]

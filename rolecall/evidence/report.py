@@ -1,4 +1,4 @@
-"""Render the bundle as one HTML page without scripts or external resources; all imported text is escaped."""
+"""Render the evidence of a person as one HTML page without scripts or external resources; imported text is escaped."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -91,7 +91,7 @@ def _request(request: AccessRequestDetail) -> Row:
 
 
 def _responded(response: ReviewerResponse) -> str:
-    """Return the names of the reviewer and of the person who responded for them."""
+    """Return the response, with the names of the reviewer and of the stand-in who responded for them, if any."""
     by = f" by {response.stand_in.name} as stand-in" if response.stand_in else ""
     return f"{response.reviewer.name} {response.response}{by}"
 

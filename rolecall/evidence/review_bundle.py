@@ -1,4 +1,4 @@
-"""Write the evidence bundle of a review, item by item, so that memory does not grow with the review."""
+"""Write the evidence bundle of a review. The long lists are streamed, so that large reviews need little memory."""
 
 from contextlib import nullcontext
 from datetime import datetime
@@ -28,7 +28,7 @@ async def read_report(db: Db, id: UUID, now: datetime) -> ReviewReport:
 
 
 async def _gather(db: Db, id: UUID, now: datetime, bundle: BundleWriter | None) -> ReviewReport:
-    """Read the review once and return its report; if there is a bundle, write each member as it is read."""
+    """Read the review once and return its report; if there is a bundle, write the long lists to it as they are read."""
     review = await records.review_row(db, id)
     if review["openedOn"] is None:
         raise Conflict(NOT_OPENED)
@@ -73,7 +73,10 @@ async def _write_lines(
 
 
 async def write_review_bundle(db: Db, file: IO[bytes], id: UUID, now: datetime) -> str:
-    """Write the bundle from one database snapshot; return its seal, the digest of the manifest."""
+    """Write the bundle of a review and return its seal, the digest of the manifest.
+
+    The calling code must open one database snapshot, so that all members agree.
+    """
     bundle = BundleWriter(file)
     with bundle.archive:
         report = await _gather(db, id, now, bundle)

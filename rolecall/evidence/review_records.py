@@ -12,7 +12,7 @@ from rolecall.evidence.shapes import ImportEvidence
 
 _PERSON = """CASE WHEN {0}.id IS NOT NULL
     THEN json_build_object('id', {0}.id, 'name', {0}.first_name || ' ' || {0}.last_name) END"""
-# One line per item. `holder` is the account, the group or the model; the digest of the population covers its id.
+# One line per item. `holder` is the account, the group or the model; its id is part of the digest of the population.
 _ITEMS = f"""
     SELECT json_build_object(
         'id', i.id, 'number', i.number, 'status', i.status, 'subject', i.subject,
@@ -80,12 +80,12 @@ _RECORDS = {
         WHERE i.review_id = %(id)s GROUP BY q.id ORDER BY q.number""",
 }
 RECORDS = tuple(_RECORDS)
-# The pinned imports, the imports that showed that access was removed or had returned, and those that changed items.
+# The pinned imports, and the imports that proved a removal, showed removed access again, or changed items.
 _IMPORTS = """SELECT import_number FROM review_populations WHERE review_id = %(id)s
               UNION SELECT remediated_import FROM review_items WHERE review_id = %(id)s
               UNION SELECT reopened_import FROM review_items WHERE review_id = %(id)s
               UNION SELECT import_number FROM review_changes WHERE review_id = %(id)s"""
-# SQL that selects the audit entries of the review, its items, the requests that it created and its imports.
+# SQL condition for the audit entries of the review, of its items and their requests, and of its imports.
 ENTRIES = f"""entity_id = %(id)s
     OR entity_id IN (SELECT id FROM review_items WHERE review_id = %(id)s)
     OR entity_id IN (SELECT request_id FROM review_items WHERE review_id = %(id)s AND request_id IS NOT NULL)
@@ -102,7 +102,7 @@ _REVIEW = """
         'completedOn', r.completed_on, 'canceledOn', r.canceled_on, 'digest', r.digest, 'itemCount', r.item_count,
         'decisionCount', r.decision_count, 'moveCount', r.move_count, 'closedDueOn', r.closed_due_on)
     FROM reviews r WHERE r.id = %(id)s"""
-# The numbers of each application: file rows, accounts, access held, items, and access excluded for each reason.
+# The counts of each application: file rows, accounts, access held, items, and access excluded for each reason.
 _POPULATION = """
     SELECT json_build_object(
         'application', CASE WHEN a.id IS NOT NULL THEN json_build_object('id', a.id, 'name', a.name) END,
@@ -113,7 +113,6 @@ _POPULATION = """
 
 
 async def find_review(db: Db, text: str) -> UUID:
-    """Return the id of the review with this number or id."""
     number = int(text.lstrip("#")) if text.lstrip("#").isdecimal() and len(text) < 19 else None
     rows = await fetch_rows(
         db, "SELECT id FROM reviews WHERE number = %(number)s OR id = %(id)s", number=number, id=guid(text)
@@ -137,7 +136,6 @@ async def population_rows(db: Db, id: UUID) -> list[dict[str, Any]]:
 
 
 async def lines(db: Db, member: str, id: UUID) -> AsyncIterator[str]:
-    """Stream one JSON text per record."""
     async for (text,) in stream_rows(db, LINES[member], id=id):
         yield text
 

@@ -1,4 +1,7 @@
-"""Render the evidence of a review as one printable page with a sign-off page; all imported text is escaped."""
+"""Render the evidence of a review as one printable HTML document that ends with a sign-off page.
+
+Imported text is escaped.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -29,20 +32,20 @@ _ITEM = (
 )
 # Descriptions of the exceptions that auditors ask about.
 EXCEPTION_WORDS = {
-    "self": "Items that a person decided about their own access",
+    "self": "Items about the access of their own reviewer, or of the person who decided them",
     "single": "Applications that one person decided alone",
     "standIn": "Items that a stand-in or a token decided for the reviewer",
     "late": "Items decided after the due date that the review had when it was opened",
     "silent": "Items that no person decided before the review was closed",
     "unsigned": "Items whose decision no reviewer signed before the review was closed",
     "unread": "Samples of carried-over access that were decided without opening the details",
-    "discarded": "Items whose removal was decided but not carried out, because the review was canceled",
+    "discarded": "Items whose removal or change was decided but not carried out, because they were withdrawn",
     "interested": "Steps of people whose own access the review contains",
     "bulk": "Items decided together with others",
     "carried": "Items whose decision was carried over from the last review",
     "moved": "Items that went to a reviewer whom the stage does not name, because of independence or absence",
     "reopened": "Items whose access returned after it was removed",
-    "accepted": "Flagged items whose risk the owner accepted",
+    "accepted": "Flagged items whose access was accepted until a date",
 }
 # The page lists at most this many item numbers for each exception; `exceptions.json` has all of them.
 _MOST_NAMED = 100

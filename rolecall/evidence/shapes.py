@@ -34,7 +34,7 @@ class ImportEvidence(msgspec.Struct, rename="camel"):
 
 
 class PersonEvidence(msgspec.Struct, rename="camel"):
-    """All evidence about one person."""
+    """The evidence about one person; each field is a file of the bundle."""
 
     identity: IdentityDetail
     access: EffectiveAccess

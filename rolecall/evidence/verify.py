@@ -5,8 +5,8 @@ python verify.py evidence.zip        check a bundle file
 python verify.py … --seal DIGEST     also compare with the seal that was printed when the bundle was written
 python verify.py … --head head.json  also compare with heads of the audit chains that were saved before the bundle
 
-The audit chains do not cover every file of a bundle, for example not the report. Without a seal, a forger can change
-such a file and recompute its digest unnoticed. In the bundle of a review, the digest that was stored when the review
+The audit chains do not cover some files of a bundle, such as the report. Without a seal, a forger can change such a
+file and recompute its digest unnoticed. In the bundle of a review, the digest that was stored when the review
 was opened covers the population, and audit entries cover what was decided and changed afterwards. A forger can change
 this file too: use a copy from a trusted source.
 """
@@ -48,7 +48,10 @@ def sha256(content: bytes) -> str:
 
 
 def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = (), seal: str | None = None) -> list[str]:
-    """Return one sentence for each mismatch. `seal` is the saved digest of the manifest."""
+    """Return one sentence for each mismatch. If the manifest or a file does not match, skip the other checks.
+
+    `kept` are saved heads of the audit chains. `seal` is the saved digest of the manifest.
+    """
     try:
         manifest = bundle.read(MANIFEST)
         if sha256(manifest) != bundle.read(SEAL).decode().strip():
@@ -68,7 +71,7 @@ def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = (), seal: str | None 
         return [f"the bundle cannot be read: {error!r}"]
 
 
-# Every function `check_…` yields one sentence for each mismatch.
+# Every `check_…` function yields one sentence for each mismatch.
 def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
     for name in sorted({name for name in bundle.names() if bundle.names().count(name) > 1}):
         yield f"{name} is in the bundle twice"
@@ -107,7 +110,10 @@ class Chain:
 
 
 def check_chains(bundle: Bundle, kept: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Follow every link from the start of each chain to its head. Entries about other records are only digests."""
+    """Follow every link from the start of each chain to its head.
+
+    The bundle has the texts of the entries about its own records, and only the digests of all other entries.
+    """
     entries: dict[int, dict[str, Any]] = {}
     for entry in entries_of(bundle):
         if entry["number"] in entries:
@@ -149,7 +155,7 @@ def check_link(chain: Chain, number: int, digest: str, entry: dict[str, Any] | N
 
 
 def check_heads(said: dict[str, Any], chains: dict[int, Chain]) -> Iterator[str]:
-    """Check that every chain ends at its head, and that every head ends a chain."""
+    """Check the hash over all heads, that every chain ends at its head, and that every head ends a chain."""
     lines = "".join(f"{head['chain']} {head['number']} {head['count']} {head['hash']}\n" for head in said["heads"])
     if sha256(lines.encode()) != said["head"]:
         yield "the heads do not match the hash over all of them"
@@ -200,7 +206,7 @@ class Review:
             self.acts.setdefault(made["reviewerId"], []).append((made["decidedOn"], made["itemId"], made["decision"]))
         submitted = {one["submittedOn"] for one in self.parts["submissions"]}
         for move in self.parts["moves"]:
-            # Submitting also moves kept items to the next stage, at the same time.
+            # Skip the moves of submissions, which have the same time: a submission moves kept items to the next stage.
             if move["movedOn"] not in submitted:
                 self.acts.setdefault(move["fromId"], []).append((move["movedOn"], move["itemId"], None))
         for acts in self.acts.values():
@@ -234,19 +240,22 @@ def check_review(bundle: Bundle) -> Iterator[str]:
         yield from check_part(review)
 
 
-# Fields that are in no audit entry, such as numbers, names, and items that a digest covers.
+# Fields that are not compared with audit entries: they only identify a record or, like `items`, a digest covers them.
 UNAUDITED = {"id", "number", "item", "itemId", "bulk", "items", "owner"}
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether two values are equal; audit entries omit empty values, and times have two formats."""
+    """Return whether two values are equal, regardless of the format of times.
+
+    All falsy values (None, 0, empty texts and lists) are equal, because audit entries omit empty fields.
+    """
     if isinstance(one, str) and isinstance(other, str):
         return one == other or plain_time(one) == plain_time(other)
     return one == other or (not one and not other)
 
 
 def plain_time(text: str) -> str:
-    """Return a time without trailing zeros, in UTC as the audit writes it."""
+    """Return a time as the audit writes it: `+00:00` instead of `Z`, and no zeros at the end of the fraction."""
     text = text[:-1] + "+00:00" if text.endswith("Z") else text
     whole, dot, rest = text.partition(".")
     digits, plus, zone = rest.partition("+")
@@ -259,14 +268,14 @@ def differing(record: dict[str, Any], said: dict[str, Any], names: Iterable[str]
 
 
 def check_settings(review: Review) -> Iterator[str]:
-    """Compare the review with what its audit entries say."""
+    """Compare the review with its audit entries, and its counts and due dates with its other records."""
     audited = review.audited.get(review.about["id"])
     if not audited:
         yield "the review has no audit entry"
         return
     for field in differing(review.about, audited, review.about.keys() - {"id", "owner"}):
         yield f"the {field} of the review differs from its audit entries"
-    # These numbers were stored when the review ended, so that no record can be removed together with its audit entry.
+    # These numbers were stored when the review ended, to detect records that were removed with their audit entries.
     about = review.about
     if about["closedOn"] or about["canceledOn"]:
         counted = {"decisionCount": "decisions", "moveCount": "moves"}
@@ -289,13 +298,13 @@ def population_line(item: dict[str, Any]) -> str:
 
 
 def check_population(review: Review) -> Iterator[str]:
-    """Recompute the digest of the items, and check that the numbers of every application add up."""
+    """Recompute the digest of the items, and check that the counts of every application add up."""
     # An item about a model decides other items; it is part of the population only in a review of models.
     items = [item for item in review.items if item["subject"] != "Model" or review.about["type"] == "Model"]
     lines = sorted(population_line(item).encode() for item in items)
     if sha256(b"\n".join(lines)) != review.about["digest"]:
         yield "the items do not match the digest of the population"
-    yield from check_equation(review)
+    yield from check_audited_population(review)
     counts = Counter(item["application"] and item["application"]["id"] for item in items)
     for place in review.population:
         name = place["application"]["name"] if place["application"] else "the models"
@@ -310,8 +319,8 @@ def check_population(review: Review) -> Iterator[str]:
         yield "the number of items differs from the review"
 
 
-def check_equation(review: Review) -> Iterator[str]:
-    """Compare the numbers of each application with their audit entry."""
+def check_audited_population(review: Review) -> Iterator[str]:
+    """Compare the population of each application with its audit entry."""
     audited = review.audited.get(review.about["id"], {})
     said = {name: value for name, value in audited.items() if name.startswith("populations.") and value}
     if len(said) != len(review.population):
@@ -345,7 +354,7 @@ def check_parts(review: Review) -> Iterator[str]:
 
 
 def check_bulks(review: Review) -> Iterator[str]:
-    """Recompute the digest of every bulk decision from the decisions that belong to it."""
+    """Compare every bulk decision with the decisions that belong to it, and recompute its digest."""
     by_bulk: dict[int, list[dict[str, Any]]] = {}
     for one in review.parts["decisions"]:
         by_bulk.setdefault(one["bulk"], []).append(one)
@@ -359,14 +368,14 @@ def check_bulks(review: Review) -> Iterator[str]:
         if bulk["decision"] != "Keep Until" or bulk.get("until"):
             shared.append("until")
         if any(one["newAccess"] is not None or differing(one, bulk, shared) for one in made):
-            yield f"a decision of bulk {bulk['number']} differs from it"
+            yield f"a decision of bulk {bulk['number']} differs from the bulk decision"
     for number in sorted(number for number in by_bulk if number is not None):
         if number not in {bulk["number"] for bulk in review.parts["bulks"]}:
             yield f"a decision belongs to bulk {number}, which does not exist"
 
 
 def check_changes(review: Review) -> Iterator[str]:
-    """Check the digest of every change that the service made, and that the status of each item follows from them."""
+    """Check the digest of every change that the service made, and that every item agrees with the changes to it."""
     for change in review.parts["changes"]:
         numbers = "\n".join(str(number) for number in sorted(change["items"]))
         if len(change["items"]) != change["itemCount"] or sha256(numbers.encode()) != change["digest"]:
@@ -382,7 +391,7 @@ def check_changes(review: Review) -> Iterator[str]:
 
 
 def check_decision_of_service(review: Review, item: dict[str, Any]) -> Iterator[str]:
-    """Check an item that was carried over or had no response in time."""
+    """Check an item that the service decided: because nobody did in time, or with the decision of the last review."""
     silent, carried = last_change(review, item, "No Response"), last_change(review, item, "Carried Over")
     if silent and item["decidedBy"] != SYSTEM:
         yield f"item {item['number']} shows a decision although there was no response"
@@ -429,7 +438,7 @@ def check_decisions(review: Review) -> Iterator[str]:
 
 def allowed_statuses(review: Review, item: dict[str, Any]) -> set[str]:
     decided = DECIDED.get(item["decision"] or "", "Pending")
-    # The request that was to remove the access at the end of a Keep Until was canceled, or had no effect.
+    # The request to remove the access at the end of a Keep Until was canceled, or had no effect.
     if item["decision"] == "Keep Until" and last_change(review, item, "Flagged", "Reopened"):
         decided = "Flagged"
     return {decided, "Remediated"} if decided == "Flagged" else {decided}
@@ -441,7 +450,7 @@ def is_by_system(item: dict[str, Any], review: Review) -> bool:
 
 
 def check_reviewers(review: Review) -> Iterator[str]:
-    """Check that every item names the reviewer who last received or decided it, and the end of its acceptance."""
+    """Check that every item names the reviewer who last received or decided it, and the end of its last acceptance."""
     given: dict[str, tuple[str, str]] = {}
     for move in review.parts["moves"]:
         given[move["itemId"]] = max(given.get(move["itemId"], ("", "")), (move["movedOn"], move["toId"]))
@@ -458,7 +467,7 @@ def check_reviewers(review: Review) -> Iterator[str]:
 
 
 def check_openings(review: Review) -> Iterator[str]:
-    """Check for each item why its reviewer was replaced, whether the item is in the random sample, and its stage."""
+    """Check three fields of each item: why its reviewer was replaced, whether it is in the random sample, its stage."""
     for item in review.items:
         moved = review.moved[item["id"]]["reason"] if item["id"] in review.moved else None
         if moved is None and last_change(review, item, "Reviewer Replaced"):
@@ -472,18 +481,18 @@ def check_openings(review: Review) -> Iterator[str]:
 
 
 def accepted_until(review: Review, item: dict[str, Any], accepted: dict[str, Any] | None) -> Any:
-    """Return until when an item is accepted.
+    """Return the end of the acceptance of an item.
 
-    Return None if it was never accepted, or if the acceptance was ended or the item was reopened since.
+    Return None if the item was never accepted, or if the acceptance was ended or the item reopened afterwards.
     """
     ended = last_change(review, item, "Acceptance Ended", "Reopened")
     return None if accepted is None or (ended and ended["changedOn"] > accepted["acceptedOn"]) else accepted["until"]
 
 
 def check_submissions(review: Review) -> Iterator[str]:
-    """Recompute the digest of every statement from the decisions that it signs."""
+    """Recompute the digest of every statement from the decisions that it signs, and check which items are signed."""
     carried = {item["id"] for item in review.items if last_change(review, item, "Carried Over")}
-    # Submitting also moves kept items to the next stage, at the same time.
+    # A submission moves kept items to the next stage: find these moves by reviewer and time.
     passed: dict[tuple[str, str], set[str]] = {}
     for move in review.parts["moves"]:
         passed.setdefault((move["fromId"], move["movedOn"]), set()).add(move["itemId"])
@@ -590,7 +599,11 @@ EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
 
 
 class ExceptionsFound:
-    """Collect what auditors ask for: items by kind, applications with one decider, steps by people with own items."""
+    """Collect what auditors ask for.
+
+    These are items by kind, applications that one person decided alone, and steps of people whose own access the review
+    contains.
+    """
 
     def __init__(self, review: dict[str, Any], steps: Iterable[dict[str, Any]]) -> None:
         self.review = review
@@ -642,8 +655,9 @@ def check_review_imports(review: Review) -> Iterator[str]:
             yield f"import {run['number']} belongs to a different application than its audit entries say"
 
 
-# Facts that make it wrong to keep an item, and the longest gap in seconds that counts as the time of a decision.
+# Facts that make it wrong to keep an item.
 KNOWN_WRONG = {"Person Left", "Conflict"}
+# A longer time between two decisions is a pause, not the duration of a decision.
 PAUSE_SECONDS = 600
 
 
@@ -696,7 +710,10 @@ def figures_of(items: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def paces(items: list[dict[str, Any]]) -> list[float]:
-    """Return the seconds per item between two decisions, without long pauses; a bulk decision divides its time."""
+    """Return the seconds from one decision to the next for each item, without long pauses.
+
+    The time of a bulk decision is divided among its items.
+    """
     acts = Counter(
         (
             instant(item),

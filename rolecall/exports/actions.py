@@ -37,7 +37,7 @@ async def start_export(db: Db, plan: Plan, author: Author) -> None:
 
 
 async def finish_export(db: Db, id: UUID, outcome: Outcome, now: datetime) -> None:
-    """Record how an export ended, with a digest only if it is complete."""
+    """Record how an export ended, with a digest only if the export is complete."""
     is_whole = outcome.status == ExportStatus.FINISHED
     await execute(
         db,

@@ -5,5 +5,5 @@ class ExportStatus(StrEnum):
     RUNNING = "Running"
     FINISHED = "Finished"
     FAILED = "Failed"
-    # The client disconnected before the last byte.
+    # The client disconnected or stopped reading before the last byte, or the service stopped.
     ABANDONED = "Abandoned"

@@ -17,7 +17,9 @@ class ExportCaller(msgspec.Struct):
 
 
 class ExportItem(msgspec.Struct, rename="camel"):
-    """The manifest of an export. The row count, byte count and digest are null until the export has finished.
+    """The manifest of an export. The row count and byte count are null until the export has ended.
+
+    The digest is null unless the export is complete.
 
     `noDataBefore` names the applications that had no import yet at the requested time.
     `reportId` is the report that was run, and `location` is the file that a schedule writes.

@@ -3,7 +3,7 @@
 Each commit of a Delta table records the position of its snapshot: the oldest transaction that was still running. The
 next sync merges the rows of that transaction and of later ones. Merging is idempotent, so a sync that was killed can
 simply be repeated. A table is replaced if rows cannot be merged into it, for example because it came from another
-database, or from a later state of this one.
+database, or because this database was restored to an earlier state.
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ class Synced(msgspec.Struct, frozen=True):
 
 
 def sync(database_url: str, lake: str, *, full: bool = False) -> Iterator[Synced]:
-    """Synchronize each table, then record which versions of the tables belong together."""
+    """Synchronize each table and yield its result; at the end record which versions of the tables belong together."""
     with _written(lake), _snapshot(database_url) as (db, snapshot):
         done = []
         for table in TABLES:
@@ -158,7 +158,6 @@ class _LakeCopy:
         merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
     def _remove_missing(self, target: DeltaTable) -> int:
-        """Remove rows that the database no longer has."""
         key = [*self.table.key, *([self.table.partition] if self.table.partition else [])]
         frames = [frame.select(key) for frame in self._frames(self.table.statement())]
         present = pl.concat(frames) if frames else pl.DataFrame(schema=self.table.schema).select(key)
@@ -230,7 +229,7 @@ def _opened(place: str) -> DeltaTable | None:
 
 
 def _made(place: str) -> str:
-    """Return the place of a table. Create its local folder, readable only by its owner; a URL needs no folder."""
+    """Return the location of a table. Create its local folder, readable only by its owner; a URL needs no folder."""
     if "://" not in place:
         Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
     return place

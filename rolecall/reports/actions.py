@@ -23,7 +23,7 @@ from rolecall.web.lists import RECORD
 
 
 async def create_report(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> UUID:
-    """Save a report and return its id. The caller must be allowed to read its list."""
+    """Save a report and return its id; raise Forbidden if the caller may not read the report's list."""
     facts = await with_mentioned_identities(db, facts, raw)
     body = check(NewReport, raw, facts)
     values = {
@@ -65,7 +65,7 @@ async def change_report(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fact
 
 
 async def delete_report(db: Db, id: UUID, now: datetime) -> None:
-    """Mark a report as deleted; its runs can still be read."""
+    """Mark a report as deleted; its runs stay in the list of exports."""
     await _lock(db, id)
     await execute(
         db,
@@ -80,7 +80,6 @@ def _each_once(ids: Sequence[UUID]) -> list[UUID]:
 
 
 def _columns(body: ReportFields) -> dict[str, Any]:
-    """Map the fields in the body to columns of the table."""
     values = body.model_dump(include={"description", "columns", "period", "format"}, exclude_none=True)
     if body.filters is not None:
         values["filters"] = Jsonb(body.filters)
@@ -116,7 +115,7 @@ async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config)
 async def _unreadable(
     db: Db, caller: Caller, report: ReportDetail, facts: Facts, config: Config
 ) -> AsyncGenerator[Problem]:
-    """Open the list without reading rows; yield the problems of a record or a time in the filters."""
+    """If the filters name a record or a time, open the list without reading rows, and yield the problems found."""
     if not report.filters.keys() & {AS_OF, RECORD}:
         return
     # Plan without the period, which may have no data yet when the report is saved.

@@ -9,7 +9,8 @@ from rolecall.reports.shapes import Approval
 from rolecall.web.periods import end_of, start_of
 from rolecall.work_items.shapes import person
 
-# A request is decided when its last approval is given, when a reviewer rejects it, or at once if none is required.
+# A decision is listed at the time when the request was approved or, if it never was, canceled. A request without
+# decisions is listed only if it was approved, because it required no decision.
 _APPROVALS = """
     SELECT d.decided_on, coalesce(s.response, 'Not Required'), s.reviewer_id, s.reviewer_name, s.stand_in_id,
            s.stand_in_name, coalesce(s.reason, ''),
@@ -33,7 +34,7 @@ _APPROVALS = """
 
 
 async def approvals(db: Db, query: dict[str, Any], config: Config) -> Page[Approval]:
-    """List the decisions of reviewers in a period, oldest first."""
+    """List the decisions about requests that were approved or canceled in a period, oldest first."""
     return whole(
         _approval,
         _APPROVALS,

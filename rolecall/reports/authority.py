@@ -1,7 +1,7 @@
 """Decide on whose authority a schedule runs: the owner of the report, or else its last author.
 
-The last author is the person or token that last saved the report. The authority is read at each run, so a schedule
-stops when that person leaves or the token is revoked, until another person takes over the report.
+The last author is the person or token that last saved the report. The authority is checked at each run: if the owner or
+last author may no longer read the list, runs fail until another person takes over the report.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ ScopesOf = Callable[[Db, UUID], Awaitable[frozenset[str]]]
 
 
 class ScheduleAuthority(msgspec.Struct, frozen=True):
-    """The caller on whose behalf a schedule reads its list; `refusal` says why it may not, or is None."""
+    """The caller on whose behalf a schedule reads its list; `refusal` says why the caller may not, or is None."""
 
     caller: Caller
     refusal: str | None
@@ -43,7 +43,11 @@ async def authority_of(
 
 
 async def _who_saved(db: Db, id: UUID, scope: str, scopes_of: ScopesOf, now: datetime) -> Caller:
-    """Return the last author of the report according to the audit, with their current scopes."""
+    """Return the last author of the report according to the audit, with their current scopes.
+
+    If the report was last saved by a command, by the service itself or directly in the database, return the system with
+    `scope`. If the audit has no entry, return a caller without a name and without scopes.
+    """
     newest = (await audit.newest_first(db, 1, audit.Filter(entity_id=id))).items
     if not newest:
         return Caller(SYSTEM.id, "", frozenset())
@@ -52,7 +56,7 @@ async def _who_saved(db: Db, id: UUID, scope: str, scopes_of: ScopesOf, now: dat
         return Caller(who.id, who.name, await scopes_of(db, who.id))
     if who.kind == AuthorKind.TOKEN and who.id:
         return Caller(who.id, who.name, await _scopes_of_token(db, who.id, now))
-    # The operator of the machine or the database has no identity, so their authority does not end.
+    # A person who works on the machine or in the database has no identity here, so their authority does not end.
     return Caller(SYSTEM.id, SYSTEM.name, frozenset([scope]))
 
 

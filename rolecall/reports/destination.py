@@ -16,11 +16,10 @@ from rolecall.core.roots import is_below, root_of
 NO_ROOTS = "No location for reports is allowed yet; ask the operator to set ROLECALL_REPORT_ROOTS"
 _LOCAL_URLS = tuple(f"{protocol}://" for protocol in LocalFileSystem.protocol)
 NO_FOLDER = "Location must be a folder that exists; create it first"
-OUTSIDE = "Location is outside of ROLECALL_REPORT_ROOTS"
+OUTSIDE = "Location is outside of ROLECALL_REPORT_ROOTS; choose a folder inside, or ask the operator to add this one"
 
 
 def problem_of(roots: Sequence[str], location: str) -> str | None:
-    """Return why this location cannot be used, or None."""
     if not roots:
         return NO_ROOTS
     try:
@@ -55,7 +54,7 @@ def _is_inside(roots: Sequence[str], location: str) -> bool:
 
 
 class Destination:
-    """The folder that a report is written to. Its methods block, so call them in a thread."""
+    """The folder that a report is written to. All operations block, so the calling code must run them in a thread."""
 
     def __init__(self, roots: Sequence[str], location: str) -> None:
         if problem := problem_of(roots, location):
@@ -103,7 +102,7 @@ class FileBeingWritten:
         self._file.write(piece)
 
     def finish(self) -> None:
-        """Flush the content to disk; the file still has its temporary name."""
+        """Close the file, which keeps its temporary name; flush a local file to disk first."""
         if isinstance(self._files, LocalFileSystem):
             self._file.flush()
             os.fsync(self._file.fileno())

@@ -22,7 +22,8 @@ _ENTITLEMENT = "e.id, e.kind, e.header, e.section, e.name, e.display_name, e.ris
 # The version `v` of an account `x` that is valid as of an import.
 _VERSION = """LEFT JOIN account_versions v ON v.account_number = x.number AND v.from_import <= {number}
     AND (v.until_import IS NULL OR v.until_import > {number})"""
-# The holdings `h` of entitlements `e` in applications `a`: one query per entitlement if few match, else one for all.
+# The holdings `h` of entitlements `e` in applications `a`, computed for each entitlement if a filter leaves only few,
+# otherwise for each application.
 _OF_EACH = """{entitlements} e JOIN applications a ON a.id = e.application_id {joins}
     CROSS JOIN LATERAL holdings_of(e.id, {as_of}) AS h
     -- Exclude holdings under a former name: the former name has its own rows.
@@ -48,8 +49,9 @@ _FILTERS_OF_PEOPLE = {
     "identityId": "i.id = %(identityId)s",
     "explained": "(coalesce(any_account.said, own_account.said, models.said) IS NOT NULL) = %(explained)s",
 }
-# The key that joins held access to requests and access models. They name the group that the account is in directly,
-# without a header. The key is one array, because the planner would join on only some of several columns.
+# The key that joins held access to requests and access models. Requests and models name a group without header and
+# section, and for access through groups they name the group that the account is in directly. The key is one array,
+# because the planner would join on only some of several columns.
 _GIVEN = """ARRAY[i.id::text, e.application_id::text, (e.kind = 'Group' OR h.path <> '{}')::text,
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.header END,
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.section END,
@@ -156,7 +158,7 @@ def _access_row(row: Sequence[Any]) -> AccessRow:
     )
 
 
-# A path with the current names of renamed groups.
+# The path of a holding, with each renamed group replaced by the group that has its latest name.
 _LATEST_PATH = """CASE WHEN h.path && (SELECT array_agg(r.number) FROM renamed r) THEN ARRAY(
         SELECT coalesce(r.latest, p.number) FROM unnest(h.path) WITH ORDINALITY AS p (number, place)
         LEFT JOIN renamed r ON r.number = p.number ORDER BY p.place) ELSE h.path END"""
@@ -172,7 +174,7 @@ _CHANGES = f"""
         SELECT g.number, (SELECT l.number FROM groups l WHERE l.id = latest_self(g.id)) AS latest
         FROM curations c JOIN groups g ON g.id = c.same_as
     ), {_WAYS.format(joins=_JOIN_CHANGED, as_of="NULL")}, held AS (
-        -- A rename is no change: former names count as the latest name.
+        -- A rename is not a change: former names count as the latest name.
         SELECT latest_self(e.id) AS id, h.account, {_LATEST_PATH} AS path, h.access,
                unnest(range_agg(h.during)) AS during
         FROM {{holdings}}{{conditions}} GROUP BY 1, 2, 3, 4
@@ -187,7 +189,7 @@ _CHANGES = f"""
         SELECT v.is_active, v.is_locked FROM account_versions v
         WHERE v.account_number = x.number AND v.from_import <= r.number ORDER BY v.from_import DESC LIMIT 1
     ) AS v ON true
-    -- For lost access, the identity that the account belonged to just before.
+    -- For lost access, the identity that the account belonged to just before the import.
     LEFT JOIN identities i ON i.id = identity_then(
         x, r.build_end - CASE WHEN c.change = 'Lost' THEN interval '1 us' ELSE interval '0' END)
     LEFT JOIN ways w ON w.path = h.path

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-# Importing the routes of a package registers its lists; nothing else in a worker imports them.
+# Import the routes of each package to register its lists: a worker would not import all of them otherwise.
 import rolecall.access_models.routes
 import rolecall.access_requests.routes
 import rolecall.application_imports.dry_runs.routes
@@ -77,7 +77,6 @@ _FILES_ONLY = [
 
 
 def known_lists() -> dict[str, ListSource]:
-    """Return all lists by name."""
     return dict(sorted({**LISTS, **{source.name: source for source in _FILES_ONLY}}.items()))
 
 

@@ -41,7 +41,7 @@ def plan(
     filters: Mapping[str, str] = {},
     format: Format | None = None,
 ) -> PlannedRun:
-    """Plan a run at a given time; `filters` and `format` override those of the report."""
+    """Plan a run at a given time; `filters` (by name) and `format` override those of the report."""
     source, problems = list_named(report.list), list[Problem]()
     known = source.filters.keys()
     if report.period != ReportPeriod.NOW and not has_past(known):
@@ -75,13 +75,13 @@ def plan(
 
 
 def _backwards(query: dict[str, Any], config: Config) -> list[Problem]:
-    """Return a problem for a period that ends before it begins."""
+    """Return the problems of a period: a time that cannot be parsed, or an end that is not after the start."""
     try:
         start, end = start_of(query, config), end_of(query, config)
     except Invalid as error:
         return [Problem(f"filters.{problem.field}", problem.message) for problem in error.problems]
     is_backwards = start is not None and end is not None and end <= start
-    return [Problem(f"filters.{UNTIL}", "Until must be after from")] if is_backwards else []
+    return [Problem(f"filters.{UNTIL}", "Until must be after the start of the period (from)")] if is_backwards else []
 
 
 # File systems allow 255 bytes. The name also contains a time, the id of the run and the suffix of partial files.

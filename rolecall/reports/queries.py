@@ -1,4 +1,4 @@
-"""Read reports with their last runs."""
+"""Read reports and their last runs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +30,7 @@ def _detail(row: Sequence[Any]) -> ReportDetail:
 
 
 async def by_name(db: Db, page: int) -> Page[ReportDetail]:
-    """List reports by name, each with its last run."""
+    """List reports, ordered by name, each with its last run."""
     found = await fetch_page(
         db,
         _detail,
@@ -65,7 +65,7 @@ class FailingReport(msgspec.Struct, frozen=True):
 
 
 async def failing(db: Db) -> list[FailingReport]:
-    """List the scheduled reports whose last scheduled run failed."""
+    """List the scheduled reports whose last file was not written; ignore a run that has not ended."""
     rows = await fetch_rows(
         db,
         """SELECT r.id, r.name, coalesce(e.reason, '') FROM reports r CROSS JOIN LATERAL (

@@ -22,7 +22,7 @@ from rolecall.web.operations import operation, optional_json, sign_as
 
 @operation("GET", "/", scope=Scope.APPLICATIONS_READ, query={})
 async def list_reports(db: Db, query: dict[str, Any]) -> Page[ReportDetail]:
-    """List reports by name, each with its last run."""
+    """List reports, ordered by name, each with its last run."""
     return await queries.by_name(db, query["page"])
 
 
@@ -47,7 +47,7 @@ async def change_report(db: Db, id: str, caller: Caller, raw: Json, facts: Facts
 
 @operation("DELETE", "/{id:str}", scope=Scope.CONFIG_MANAGE, status=204)
 async def delete_report(db: Db, id: str, now: datetime) -> None:
-    """Delete a report; its runs can still be read."""
+    """Delete a report; its runs stay in the list of exports."""
     await actions.delete_report(db, known_guid("Report", id), now)
 
 
@@ -79,7 +79,7 @@ async def run_report(
 
 @operation("POST", "/{id:str}/write", scope=Scope.CONFIG_MANAGE)
 async def write_report(db: Db, id: str, config: Config, now: datetime) -> ExportItem:
-    """Start a run of a scheduled report now. A worker writes the file to its location; the response is the run."""
+    """Start a run of a scheduled report now and return the run. A worker writes the file to the report's location."""
     run = await running.fire_now(db, known_guid("Report", id), config, now)
     return await exports.get(db, str(run))
 

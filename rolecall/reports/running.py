@@ -1,7 +1,8 @@
 """Run scheduled reports in the worker: fire due schedules, and write the file of each run.
 
 When a schedule fires, its run is inserted into `exports`; `report_firings` refers to the run until it is finished. The
-process that writes the file holds an advisory lock. If it dies, another worker writes the file from the beginning.
+process that writes the file holds an advisory lock. If it dies, a worker writes the file again from the beginning, up
+to `MOST_ATTEMPTS` times in all.
 """
 
 import asyncio
@@ -56,7 +57,10 @@ class RunFailed(Exception):
 
 
 async def run_reports(pool: Pool, config: Config, now: datetime, scopes_of: ScopesOf) -> bool:
-    """Fire due schedules, then write the files of all unfinished runs, one by one; return False, as no work is left."""
+    """Fire due schedules, then write the files of unfinished runs that no other process writes, one by one.
+
+    Return False, because no work is left.
+    """
     async with pool.connection() as db:
         await _fire_schedules(db, config, now)
         runs = await fetch_all(
@@ -85,7 +89,7 @@ async def _fire_schedules(db: Db, config: Config, now: datetime) -> None:
 
 
 async def _fire(db: Db, id: UUID, fired_at: datetime | None, config: Config, now: datetime) -> None:
-    """Fire a schedule once, even if several workers try or several times were missed.
+    """Fire a schedule once, even if several workers try, or if more than one due time was missed.
 
     The first call for a new schedule starts no run; it records the time from which due times are counted.
     """
@@ -115,7 +119,7 @@ async def fire_now(db: Db, id: UUID, config: Config, now: datetime) -> UUID:
         now=now,
     )
     if not fired:
-        raise Conflict("The report is being written already. Wait until the run has finished")
+        raise Conflict("The report is already being written. Wait until the run has finished")
     run = await _begin(db, report, config, now)
     await nudge(db, CHANNEL)
     return run
@@ -178,7 +182,7 @@ async def _run(pool: Pool, config: Config, run: ScheduledRun, scopes_of: ScopesO
     outcome = Outcome()
     try:
         if run.attempts >= MOST_ATTEMPTS:
-            raise RunFailed(f"The worker stopped {run.attempts} times while it wrote the file")
+            raise RunFailed(f"The worker stopped {run.attempts} times while it wrote the file; check its log")
         async with pool.connection() as db:
             planned, caller = await _authorized(db, config, run, scopes_of)
         async with asyncio.timeout(LONGEST_SECONDS):
@@ -204,14 +208,15 @@ def _said(error: Exception) -> str:
         case RolecallError() | RunFailed():
             return str(error)
         case TimeoutError():
-            return "Writing the file took too long"
+            return "Writing the file took too long; add filters to the report, or check its location"
     return f"The file cannot be written: {reason_of(error)}"
 
 
 async def _authorized(db: Db, config: Config, run: ScheduledRun, scopes_of: ScopesOf) -> tuple[PlannedRun, Caller]:
     """Return the plan of a run and its caller.
 
-    Raise RunFailed if the report or its schedule is gone, or if the caller may no longer read the list.
+    Raise RunFailed if the report or its schedule is gone, or if the caller may no longer read the list. Raise Invalid
+    if the report is no longer valid.
     """
     try:
         report = await queries.get(db, run.report_id)
@@ -259,7 +264,7 @@ async def _write_file(config: Config, planned: PlannedRun, caller: Caller, run: 
 
 
 class FileManifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The manifest, written next to the file: it describes the content and contains the digest."""
+    """The manifest next to a report's file: it describes the content and contains the digest."""
 
     id: UUID
     report_id: UUID

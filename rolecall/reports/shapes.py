@@ -33,7 +33,7 @@ MOST_RECIPIENTS = 50
 
 
 class ReportSchedule(msgspec.Struct):
-    """The cron expression and the folder of a scheduled report."""
+    """When a report is written, as a cron expression, and where: `location` is a folder or a URL."""
 
     cron: str
     location: str
@@ -63,14 +63,14 @@ class ReportDetail(msgspec.Struct, rename="camel"):
 
 
 def _as_text(value: object) -> object:
-    """Convert a boolean or a number in a filter to text."""
+    """Convert a boolean or an integer in a filter to text."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int) else value
 
 
 # The accepted types, for the OpenAPI document.
-_ANY_VALUE: Any = str | bool | int
+_ANY_VALUE: Any = str | bool | int | None
 Filters = Annotated[
     dict[
         Annotated[str, Field(max_length=100)],
@@ -90,7 +90,7 @@ class ReportScheduleBody(Body):
 
 
 class ReportFields(Body):
-    """The optional fields of a report; `None` means the field was omitted."""
+    """The optional fields of a report; `None` means that the field was omitted or null."""
 
     description: Text2048 | None = None
     filters: Filters | None = None

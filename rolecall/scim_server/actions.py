@@ -31,7 +31,7 @@ _LAST_USE_PRECISION = timedelta(minutes=1)
 
 
 class PushTarget(msgspec.Struct, frozen=True):
-    """The application and the kind of resource that a request writes, and the time."""
+    """The context of a SCIM write: the application, the kind of resource, the time and the configuration."""
 
     application_id: UUID
     kind: ResourceType
@@ -124,7 +124,7 @@ async def keep_last_use(db: Db, token: PushToken, now: datetime) -> None:
 
 
 async def sign_as_push(db: Db, token: PushToken, author: Author) -> None:
-    """Check the token inside the writing transaction, and lock its push until the commit."""
+    """Check the token inside the writing transaction, record the author, and lock the push until the commit."""
     found = await fetch_value(
         db,
         f"""SELECT true, {SIGN} FROM scim_tokens t JOIN scim_pushes p ON p.application_id = t.application_id
@@ -261,7 +261,7 @@ async def take_changes(db: Db, application_id: UUID) -> bool:
 
 
 def _name_key(target: PushTarget, resource: Resource) -> str:
-    """Return the name normalized at least as much as imports do, so that no two names become equal in an import."""
+    """Return the name, normalized at least as far as in an import, so that an import cannot equate two pushed names."""
     return name_key(str(resource[target.kind.naming]))
 
 

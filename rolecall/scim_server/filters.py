@@ -94,7 +94,7 @@ def parse_filter(text: str) -> Filter:
 
 
 class FilterParser:
-    """Parse tokens by recursive descent: `not` binds more closely than `and`, and `and` more than `or`."""
+    """Parse tokens by recursive descent: `not` binds more closely than `and`, and `and` more closely than `or`."""
 
     def __init__(self, tokens: list[str]) -> None:
         self._tokens, self._at, self._terms = tokens, 0, 0
@@ -206,7 +206,7 @@ def matches(term: Filter, value: object) -> bool:
 
 
 def _is_absent(term: Comparison, value: object) -> bool:
-    """Return whether the comparison matches because there is no value: `eq null`, or `ne` with another value."""
+    """Return whether the comparison matches because there is no value: it is `eq null`, or `ne` but not `ne null`."""
     wanted = (term.operator is CompareOperator.NE) != (term.value is None)
     return wanted and term.operator in (CompareOperator.EQ, CompareOperator.NE) and not [*_values(value, term.path)]
 

@@ -80,5 +80,5 @@ class StoredResource(msgspec.Struct, frozen=True):
 
 
 def next_snapshot(changed_at: datetime, waiting_since: datetime, quiet: timedelta) -> datetime:
-    """Return when changes are imported: when none arrived for the quiet time, or after the longest wait (debounce)."""
+    """Return when changes are imported: after a time without changes, or after the longest wait (debounce)."""
     return min(changed_at + quiet, waiting_since + LONGEST_WAIT)

@@ -46,7 +46,10 @@ class PatchVerb(StrEnum):
 
 
 class MemberChange(msgspec.Struct, frozen=True):
-    """Add, replace or remove members of a group. To remove: `ids`, those that match `fitting`, or all with `is_all`."""
+    """A change of the members of a group.
+
+    A removal removes the members in `ids`, those that match `fitting`, or all (`is_all`).
+    """
 
     verb: PatchVerb
     ids: dict[str, str] = {}
@@ -178,7 +181,7 @@ class Patch:
             holder[name] = [each for each in values if id(each) not in removed]
             return
         if not found and verb is not PatchVerb.REMOVE:
-            # Entra expects that a missing element is created from the filter, as in emails[type eq "work"].value.
+            # Entra expects a missing element to be created from the filter, as in emails[type eq "work"].value.
             found = [_made_from(fitting, target)]
             _require_room(name, values, found)
             holder[name] = values = [*values, *found]

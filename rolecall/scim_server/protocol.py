@@ -352,7 +352,7 @@ def _cursor(number: int) -> str:
 
 
 def _after(cursor: object) -> int:
-    """Decode a cursor to the number of the last resource; an empty cursor means the first page."""
+    """Decode a cursor to the number of the last resource of the previous page; an empty one means the first page."""
     if not cursor:
         return 0
     try:

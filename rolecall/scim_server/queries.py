@@ -28,7 +28,10 @@ _NO_MEMBERS = "NULL::text AS members"
 
 
 async def token_with_secret(db: Db, secret: str) -> PushToken:
-    """Return the token, even if revoked or expired: the caller checks that. Reject tokens of archived applications."""
+    """Return the token with this secret; raise Unauthorized if there is none, or if its application is archived.
+
+    The calling code must check whether the token is revoked or expired.
+    """
     public = public_id(secret, PREFIX)
     sql = f"""SELECT {_TOKEN} FROM scim_tokens t WHERE public_id = %(id)s AND secret_sha256 = %(sha256)s
               AND NOT EXISTS (SELECT FROM applications a WHERE a.id = t.application_id AND a.is_archived)"""
@@ -175,7 +178,10 @@ _SNAPSHOT = {
 async def snapshot_pages(
     db: Db, application_id: UUID, kind: ResourceType, size: int
 ) -> AsyncIterator[list[dict[str, object]]]:
-    """Yield all resources with their memberships. Call it in a REPEATABLE READ transaction, so that pages agree."""
+    """Yield all resources with their memberships.
+
+    The calling code must use a REPEATABLE READ transaction, so that pages agree.
+    """
     last = 0
     while True:
         rows = await fetch_rows(

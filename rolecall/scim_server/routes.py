@@ -33,7 +33,7 @@ async def get_push(db: Db, id: str, config: Config) -> PushDetail:
 async def create_push_token(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> NewPushToken:
     """Create a token for an identity provider. The response contains its secret, which is never shown again.
 
-    An identity source needs the scope `identities:write` as well.
+    For an identity source, the scope `identities:write` is needed as well.
     """
     return await actions.create_push_token(db, caller, known_guid("Application", id), raw, facts)
 
@@ -42,7 +42,7 @@ async def create_push_token(db: Db, caller: Caller, id: str, raw: Json, facts: F
 async def revoke_push_token(db: Db, caller: Caller, id: str, now: datetime) -> None:
     """Revoke a SCIM token. The next request with it is rejected.
 
-    A token of an identity source needs the scope `identities:write` as well.
+    For a token of an identity source, the scope `identities:write` is needed as well.
     """
     await actions.revoke_push_token(db, caller, known_guid("SCIM token", id), now)
 

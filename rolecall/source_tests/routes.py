@@ -35,8 +35,8 @@ async def _tested(request: AnyRequest, config: Config) -> Carried:
 async def test_source(db: Db, caller: Caller, id: str, raw: SourceTest) -> SourceTest:
     """Connect to the live source, fetch its first records and return the rows that an import would read from them.
 
-    Send a `source` to test it before it is saved. The test is audited; its records are not stored. An identity source
-    needs the scope `identities:write` as well.
+    Send a `source` to test it before it is saved. The test is audited; its records are not stored. For an identity
+    source, the caller also needs the scope `identities:write`.
     """
     await actions.record_test(db, caller, known_guid("Application", id), raw)
     return raw

@@ -68,9 +68,7 @@ async def _require_possible(db: Db, person: UUID, body: StandInBody, facts: Fact
             Problem("standInId", f"{name} is of type {stand_in.type}, which cannot sign in; choose another person")
         )
     if role == Role.AUDITOR:
-        problems.append(
-            Problem("standInId", f"{name} has the role Auditor, which does not decide; choose another person")
-        )
+        problems.append(Problem("standInId", f"{name} has the role Auditor and cannot decide; choose another person"))
     if overlap := await _overlapping(db, person, body, facts):
         problems.append(Problem("startsOn", overlap))
     if await _is_represented(db, person, body, facts.now):
@@ -80,7 +78,7 @@ async def _require_possible(db: Db, person: UUID, body: StandInBody, facts: Fact
         raise Invalid(*problems)
     count = "SELECT count(*) FROM stand_ins WHERE identity_id = %(id)s AND ends_on > %(now)s"
     if await fetch_value(db, count, id=person, now=facts.now) >= MOST:
-        raise Conflict(f"A person has at most {MOST} current and planned stand-ins. End some of them first")
+        raise Conflict(f"A person can have at most {MOST} current and planned stand-ins. End some of them first")
 
 
 async def _overlapping(db: Db, person: UUID, body: StandInBody, facts: Facts) -> str | None:
@@ -129,7 +127,10 @@ async def _is_represented(db: Db, person: UUID, body: StandInBody, now: datetime
 
 
 async def end_stand_in(db: Db, caller: Caller, id: str, now: datetime) -> None:
-    """End a stand-in now, or delete one that has not started. For another person, this needs `config:manage`."""
+    """End a stand-in now, or delete one that has not started.
+
+    To end the stand-in of another person, the caller needs `config:manage`.
+    """
     found = await queries.get(db, known_guid("Stand-in", id), now)
     if found.identity.id != await own_id(db, caller) and Scope.CONFIG_MANAGE not in caller.scopes:
         raise Forbidden(Scope.CONFIG_MANAGE)

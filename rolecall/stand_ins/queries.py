@@ -55,8 +55,8 @@ async def get(db: Db, id: UUID, now: datetime) -> StandInItem:
 async def represented_by(db: Db, person_id: UUID, now: datetime) -> list[Represented]:
     """Return the people for whom a person responds now, ordered by name.
 
-    A person on leave who named a stand-in for only some types may be returned twice: once with the types that they
-    named, once with the automatic ones.
+    A person on leave who named a stand-in for only some types may be returned twice: once with these types, and once
+    with the types of the automatic stand-in.
     """
     rows = await fetch_rows(
         db,
@@ -77,7 +77,7 @@ async def represented_by(db: Db, person_id: UUID, now: datetime) -> list[Represe
 
 
 async def planned_for(db: Db, person_id: UUID, now: datetime) -> list[StandInItem]:
-    """Return the next 20 periods in which a person will stand in for others, soonest first."""
+    """Return the next periods in which a person will stand in for others, at most 20, soonest first."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS} {_FROM}
@@ -90,7 +90,7 @@ async def planned_for(db: Db, person_id: UUID, now: datetime) -> list[StandInIte
 
 
 async def acting_for(db: Db, stand_in_id: UUID, person_id: UUID, type: RequirementType, now: datetime) -> Caller:
-    """Return the stand-in as if they were the caller in the console; refuse a person who does not stand in now."""
+    """Return the stand-in as if they were the caller in the console; raise Invalid if they do not stand in now."""
     rows = await fetch_rows(
         db,
         """SELECT i.first_name || ' ' || i.last_name FROM stand_ins_for(%(person)s, %(type)s, %(now)s) AS s
@@ -101,7 +101,8 @@ async def acting_for(db: Db, stand_in_id: UUID, person_id: UUID, type: Requireme
         now=now,
     )
     if not rows:
-        raise Invalid.on("standInId", f"Identity with id {stand_in_id} does not stand in for this person now")
+        said = f"Identity with id {stand_in_id} does not stand in for this person now; use a current stand-in"
+        raise Invalid.on("standInId", said)
     pair = frozenset({(person_id, str(type))})
     return Caller(stand_in_id, rows[0][0], frozenset(), is_person=True, stands_in_for=pair)
 
@@ -123,7 +124,7 @@ async def as_person(db: Db, id: UUID, now: datetime) -> Caller:
 
 
 async def between(db: Db, person_id: UUID, stand_in: Caller, type: RequirementType, now: datetime) -> set[UUID]:
-    """Return the people through whom a stand-in responds for a person; each of them chose the next one."""
+    """Return the people in the chain of stand-ins between a person and `stand_in`."""
     rows = await fetch_rows(
         db,
         "SELECT stand_ins_between(%(person)s, %(last)s, %(type)s, %(now)s)",
@@ -136,7 +137,7 @@ async def between(db: Db, person_id: UUID, stand_in: Caller, type: RequirementTy
 
 
 async def next_absence(db: Db, person_id: UUID, now: datetime) -> datetime | None:
-    """Return the start of the person's current or next leave of absence."""
+    """Return the start of the person's current or next leave of absence, if any."""
     start: datetime | None = await fetch_value(
         db,
         "SELECT min(starts_on) FROM absences WHERE identity_id = %(id)s AND (ends_on IS NULL OR ends_on > %(now)s)",

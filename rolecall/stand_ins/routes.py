@@ -17,7 +17,7 @@ from rolecall.web.operations import operation
 async def list_stand_ins(db: Db, query: dict[str, Any], now: datetime) -> Page[StandInItem]:
     """List the stand-ins that people named, newest first.
 
-    Stand-ins during a leave of absence are automatic and not listed.
+    The automatic stand-in of a person on leave is not listed.
     """
     people = {"identity_id": query.get("identityId"), "stand_in_id": query.get("standInId")}
     return await queries.newest_first(db, query["page"], now, **people)
@@ -25,13 +25,16 @@ async def list_stand_ins(db: Db, query: dict[str, Any], now: datetime) -> Page[S
 
 @operation("POST", "/", scope=Scope.ACCESS_REQUESTS_WRITE, status=201, body=StandInBody)
 async def create_stand_in(db: Db, caller: Caller, raw: Json, facts: Facts) -> StandInItem:
-    """Name a person who responds for you for a time; with `config:manage`, also for another person."""
+    """Name a stand-in, who responds for you or, with `config:manage`, for another person, for a limited time."""
     return await actions.create_stand_in(db, caller, raw, facts)
 
 
 @operation("DELETE", "/{id:str}", scope=Scope.ACCESS_REQUESTS_WRITE, status=204)
 async def end_stand_in(db: Db, caller: Caller, id: str, now: datetime) -> None:
-    """End a stand-in now, or delete one that has not started. For another person, this needs `config:manage`."""
+    """End a stand-in now, or delete one that has not started.
+
+    To end the stand-in of another person, you need `config:manage`.
+    """
     await actions.end_stand_in(db, caller, id, now)
 
 

@@ -28,7 +28,10 @@ class StandInItem(msgspec.Struct, rename="camel"):
 
 
 class Represented(msgspec.Struct, frozen=True):
-    """A person for whom another responds now; `is_automatic` is true during a leave without a named stand-in."""
+    """A person for whom another person responds now.
+
+    `is_automatic` is true during a leave for which the person named no stand-in who may decide.
+    """
 
     person: PersonReference
     types: list[RequirementType]
@@ -36,7 +39,7 @@ class Represented(msgspec.Struct, frozen=True):
 
 
 class StandInBody(Body):
-    """A stand-in to name, for the caller if `identityId` is omitted."""
+    """A stand-in for the person `identityId`, or for the caller if it is omitted."""
 
     identity_id: Maybe[IdentityId | None] = None
     stand_in_id: IdentityId

@@ -65,8 +65,8 @@ async def revoke_token(db: Db, id: UUID, now: datetime) -> None:
 async def sign_as_token(db: Db, caller: Caller, author: Author) -> Caller:
     """Authorize the token inside the writing transaction, and lock it and its owner's role until the commit.
 
-    Returns the caller with the scopes that the token has now and its owner may use. KEY SHARE does not block updates
-    of `last_used_at`.
+    Return the caller with the scopes that the token has now and its owner may use. KEY SHARE does not block updates of
+    `last_used_at`.
     """
     rows = await fetch_rows(
         db,

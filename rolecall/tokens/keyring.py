@@ -1,7 +1,7 @@
 """Authenticate API tokens, with a short-lived cache that saves a query per request.
 
-The response to a revocation is delayed until every process's cache has expired, so that no request that starts after
-the response is accepted.
+The response to a revocation is delayed until every process's cache has expired. Requests with the token that start
+after this response are therefore refused.
 """
 
 import time

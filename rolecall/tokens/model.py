@@ -60,9 +60,9 @@ def display_name(name: str) -> str:
 
 
 def new_secret(prefix: str = PREFIX) -> str:
-    """Generate `rct_<public id>_<secret><checksum>`, in which typos are detected without a query.
+    """Generate `rct_<public id>_<secret><checksum>`.
 
-    Secret scanners recognize it by its prefix.
+    The checksum detects typos without a query. Secret scanners recognize the prefix.
     """
     public = "".join(secrets.choice(_ALPHABET) for _ in range(_PUBLIC))
     secret = "".join(secrets.choice(_ALPHABET) for _ in range(_SECRET))

@@ -67,7 +67,7 @@ def _item(row: Sequence[Any]) -> TokenItem:
 
 
 async def own_id(db: Db, caller: Caller) -> UUID:
-    """Return the id of the person behind a caller: a token acts for the person who created it."""
+    """Return the owner's id if the caller is a token with an owner, else the caller's own id."""
     return await owner_of(db, caller.id) or caller.id
 
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class WorkStatus(StrEnum):
-    """The status of an access request, a personnel event and a stage."""
+    """The status of an access request, a personnel event or a stage of an event."""
 
     PENDING = "Pending"
     OPEN = "Open"

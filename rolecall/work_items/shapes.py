@@ -5,6 +5,8 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.core.checking import Body, SomeText
+
 
 class PersonReference(msgspec.Struct, frozen=True):
     id: UUID
@@ -22,6 +24,10 @@ class Comment(msgspec.Struct, rename="camel"):
     created_date: datetime
     author: str
     content: str
+
+
+class CommentBody(Body):
+    content: SomeText
 
 
 def person(id: UUID | None, name: str | None) -> PersonReference | None:

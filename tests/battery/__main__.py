@@ -1,13 +1,16 @@
 """Run every row of the battery, or the named rows (`make battery`); `ROLECALL_BATTERY=ci` runs the short form.
 
 A setting in the environment overrides the setting of a row, so that a long row can be shortened.
-The short form starts with another row at each commit and skips rows that would exceed `ROLECALL_BATTERY_SECONDS`, so
-that a row that a slow machine skips runs at a later commit.
+The short form leaves out rows that would exceed `ROLECALL_BATTERY_SECONDS`. Which row is first depends on the commit,
+so that a row that is left out at one commit runs at another. With such a limit, a row that takes three times its usual
+time is stopped, and that is a failure.
 """
 
+import math
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +18,7 @@ import time
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -35,6 +39,14 @@ integration runs, `make battery-planted` proves that each row notices the bug pl
 """
 
 
+# A row of the short form that takes this many times its usual time hangs, or its `ci_seconds` is wrong.
+PATIENCE = 3
+# How long a row may run after the time for all rows is spent.
+GRACE_SECONDS = 60.0
+# How long a stopped row may take to clean up.
+STOPPING_SECONDS = 30.0
+
+
 class Result(msgspec.Struct, frozen=True):
     passed: bool
     figures: str
@@ -42,23 +54,44 @@ class Result(msgspec.Struct, frozen=True):
     output: str
 
 
-def run(row: Row, settings: dict[str, str], tree: Path = REPOSITORY) -> Result:
+def run(row: Row, settings: dict[str, str], tree: Path = REPOSITORY, limit: float = math.inf) -> Result:
+    """Run a row; stop it after `limit` seconds, which is a failure."""
     started = time.monotonic()
-    with tempfile.NamedTemporaryFile("r", prefix="figures-") as kept:
+    with tempfile.NamedTemporaryFile("r", prefix="figures-") as kept, tempfile.TemporaryFile("w+") as output:
         environ = settings | os.environ | {"ROLECALL_BATTERY": "row", "ROLECALL_FIGURES": kept.name}
         command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-s", "-p", "no:cacheprovider", *row.tests]
-        done = subprocess.run(command, cwd=tree, env=environ, capture_output=True, text=True, check=False)
-        figures = kept.read().strip().replace("\n", "; ")
-    counted = re.findall(r"(\d+ passed)", done.stdout)
+        is_done, code = ended(command, limit, cwd=tree, env=environ, stdout=output, stderr=subprocess.STDOUT)
+        output.seek(0)
+        said, figures = output.read(), kept.read().strip().replace("\n", "; ")
+    counted = re.findall(r"(\d+ passed)", said)
     figures = figures or f"{counted[-1] if counted else 'nothing passed'}"
-    return Result(done.returncode == 0, figures, time.monotonic() - started, done.stdout + done.stderr)
+    if not is_done:
+        figures = f"stopped after {limit:.0f} s; usual are {row.ci_seconds:.0f} s ({figures})"
+    return Result(is_done and code == 0, figures, time.monotonic() - started, said)
+
+
+def ended(command: list[str], limit: float, **options: Any) -> tuple[bool, int]:
+    """Run a command; return whether it ended within the limit, and its exit code.
+
+    A command that exceeds the limit is interrupted, so that it says where it was and ends what it started.
+    """
+    with subprocess.Popen(command, **options) as process:
+        try:
+            return True, process.wait(None if math.isinf(limit) else limit)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+        try:
+            return False, process.wait(STOPPING_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return False, process.wait()
 
 
 def tell(row: Row, result: Result) -> Result:
     word = "ok    " if result.passed else "FAILED"
     print(f"{word} {row.name:<13} {result.seconds:4.0f} s  {result.figures}", flush=True)
     if not result.passed:
-        print(result.output[-4000:], flush=True)
+        print(result.output[-20_000:], flush=True)
     return result
 
 
@@ -117,6 +150,10 @@ class Budget:
         pace = max(1.0, self.needed / self.usual) if self.usual else 1.0
         return row.ci_seconds * pace <= self.left
 
+    def limit(self, row: Row) -> float:
+        """Return the seconds after which to stop a row; infinity if the time is not limited."""
+        return min(PATIENCE * row.ci_seconds, self.left + GRACE_SECONDS) if math.isfinite(self.left) else math.inf
+
     def spend(self, row: Row, seconds: float) -> None:
         self.left -= seconds
         self.usual += row.ci_seconds
@@ -128,12 +165,15 @@ def run_short_form(rows: list[Row]) -> dict[str, Result]:
     budget = Budget(float(os.environ.get("ROLECALL_BATTERY_SECONDS", "inf")))
     print(f"order: {', '.join(row.name for row in rows)}", flush=True)
     results: dict[str, Result] = {}
+    left_out: list[str] = []
     for row in rows:
         if budget.fits(row):
-            results[row.name] = tell(row, run(row, row.ci or {}))
+            results[row.name] = tell(row, run(row, row.ci or {}, limit=budget.limit(row)))
             budget.spend(row, results[row.name].seconds)
         else:
-            print(f"left out {row.name}: it would exceed the remaining {budget.left:.0f} s", flush=True)
+            left_out.append(f"{row.name} ({row.ci_seconds:.0f} s)")
+    if left_out:
+        print(f"LEFT OUT, because {budget.left:.0f} s were left: {', '.join(left_out)}", flush=True)
     return results
 
 

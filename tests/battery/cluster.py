@@ -28,7 +28,7 @@ NUMBERS = {
 }  # fmt: skip
 URL = f"http://{NETWORK}.{NUMBERS['balancer']}"
 STORE_URL = f"http://{NETWORK}.{NUMBERS['store']}:9000"
-# Generous, because the machine may be busy; the test reports the time that was needed.
+# The limit of each wait is generous, because the machine may be busy; the test reports the time that was needed.
 PATIENCE_SECONDS = 240.0
 _ENV = 'set -a; . "$0"; exec "$@"'
 _RESTARTED = 'while :; do "$0" "$@"; sleep 0.1; done'
@@ -196,7 +196,7 @@ class Cluster:
         return _answers(f"{URL}/readyz") and self.sql(self.primary, _BEATING, "rolecall") >= "1"
 
     def is_whole(self) -> bool:
-        """Return whether every host works."""
+        """Return whether the balancer, both API hosts, both workers and the store work."""
         return (
             all(_answers(f"http://{self.network[name].address}:8000/readyz") for name in ("api-1", "api-2"))
             and _answers(STORE_URL)

@@ -33,15 +33,13 @@ NEXT = {"Pending": "approve", "Open": "resolve", "Resolved": "verify"}
 EXPORT = b"Username\nada\n"
 # Statuses that ask the client to try again.
 RETRYABLE = (502, 503, 504)
-# The number of clients of each kind, and their pause between two actions.
+# For each kind of client: how many there are, and the seconds that they pause between two actions.
 SHIFTS: dict[str, tuple[int, float]] = {
     "hire": (2, 0.1), "decide": (2, 0.1), "comment": (1, 0.3), "upload": (1, 0.5), "stage": (1, 1.0),
 }  # fmt: skip
 
 
 class Service(Protocol):
-    """The service that the clients use."""
-
     url: str
     store: Store
 
@@ -76,6 +74,10 @@ class Crew(Generic[S]):
             id=self.payroll,
         )
         await a_hook(self.client, self.receiver.url)
+        # Keep mails in the outbox instead of sending them; the same code handles both.
+        await execute(db, "UPDATE identities SET email_address = lower(first_name) || '@example.com'")
+        kept = {"email": {"transport": "Outbox"}}
+        assert (await self.client.patch("/api/notification-settings", json=kept)).status_code == 200
         self.export, self.exported = export, hashlib.sha256(content).digest()
         link = await console.create_administrator(db, "ada.admin@example.com", facts())
         self.person = httpx2.AsyncClient(base_url=self.service.url, timeout=10)
@@ -100,7 +102,7 @@ class Crew(Generic[S]):
         await self.person.aclose()
 
     async def once(self, client: httpx2.AsyncClient, path: str, **sent: Any) -> httpx2.Response | None:
-        """Send once; return None if the outcome is unknown."""
+        """Send once; return None if no response arrives, or if the service asks the client to try again."""
         try:
             answer = await client.post(path, **sent)
         except httpx2.TransportError:
@@ -173,7 +175,6 @@ class Crew(Generic[S]):
             await asyncio.sleep(0.05)
 
     async def comment(self) -> None:
-        """Comment through the console."""
         if not self.decisions:
             return
         text, id = f"Said {next(self.numbers)}", random.choice(list(self.decisions))
@@ -183,7 +184,7 @@ class Crew(Generic[S]):
         assert sure or answer is None, f"comment: {answer.status_code} {answer.headers.get('location')}"
 
     async def upload(self) -> None:
-        """Upload a file; every second file is unchanged."""
+        """Upload a file; every second upload repeats the content of the one before."""
         number = next(self.uploads) // 2
         content = "\n".join(["Username,Name", *(f"user{n},Name {number}" for n in range(200))]).encode()
         sent = {str(self.users): ("users.csv", content)}
@@ -208,7 +209,7 @@ class Crew(Generic[S]):
             await asyncio.sleep(0.1)
 
     async def finished(self, db: Db) -> None:
-        """Wait until all imports and deliveries have ended, with immediate retries; otherwise fail and list them."""
+        """Retry deliveries at once, and wait until all imports and deliveries have ended; after two minutes, fail."""
         await execute(
             db, "UPDATE webhook_deliveries SET next_attempt_on = now() WHERE status = 'Pending' AND lease IS NULL"
         )
@@ -317,7 +318,7 @@ class Crew(Generic[S]):
 
 @asynccontextmanager
 async def under_work(folder: Path, **settings: str) -> AsyncIterator[Crew[Whole]]:
-    """Run a service and its clients until the end of the block; check the results with a second service."""
+    """Run a service and its clients until the end of the block; then check the results with a restarted service."""
     settings |= {"ROLECALL_WEBHOOK_ALLOW": "127.0.0.0/8", "ROLECALL_IMPORT_ROOTS": str(folder)}
     data_dir, export = folder / "here", folder / "users.csv"
     export.write_bytes(EXPORT)

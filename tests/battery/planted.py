@@ -201,7 +201,7 @@ BUGS = [
     Bug(
         "addresses",
         "the standard library decides which addresses are public",
-        "core/guard.py",
+        "core/address_check.py",
         "    if isinstance(plain, IPv4Address):\n        return any(plain in network for network in _DENIED_4)\n",
         "    if isinstance(plain, IPv4Address):\n        return not plain.is_global\n",
     ),

@@ -19,22 +19,24 @@ from tests.figures import measured
 TIMES = int(os.environ.get("ROLECALL_FAULT_TIMES", "1"))
 CHOSEN = re.compile(os.environ.get("ROLECALL_FAULT_POINTS", ""))
 PATIENCE_SECONDS = 240
-# Reached only while a service starts.
+# Fault points that a process reaches only while a service starts.
 MIGRATING = ("migration.before-commit", "migration.after-commit", "schema.before-commit", "schema.after-commit")
 AT_THE_START = {*MIGRATING, "key.before-sync", "key.after-sync"}
-# Reached by a child of the worker; the worker survives.
+# Fault points that a child of the worker reaches; the worker survives.
 OF_A_CHILD = {"import-build.before-commit", "import-build.after-commit"}
-# Reached by `rolecall restore`; tests/operate/test_backup.py covers them.
+# Fault points that `rolecall restore` reaches; tests/operate/test_backup.py covers them.
 OF_A_COMMAND = {f"restore.{step}" for step in ("old-set-aside", "database-in-place", "before-commit", "after-commit")}
-# Reached by a download, which the clients of this test do not make.
+# Fault points that only a download reaches; the clients of this test download nothing.
 OF_A_DOWNLOAD = {"export.before-commit", "export.after-commit"}
-# Reached by a scheduled report; tests/reports/test_kill.py covers them.
+# Fault points that a scheduled report reaches; tests/reports/test_kill.py covers them.
 OF_A_REPORT = {"report.before-rename", "report.after-rename", "report.before-commit", "report.after-commit"}
-# Reached by a carrier; tests/carriers/test_endure.py covers them.
+# Fault points that a carrier reaches; tests/carriers/test_endure.py covers them.
 OF_A_CARRIER = {"carrier.before-send", "carrier.after-send"}
-# Reached when a worker stops.
+# Fault points that a push of an identity provider reaches; tests/scim_server/test_kill.py covers them.
+OF_A_PUSH = {f"{name}.{moment}-commit" for name in ("scim", "pushes") for moment in ("before", "after")}
+# Fault points that a worker reaches when it stops.
 AT_THE_END = {"deliveries-rest.before-commit", "deliveries-rest.after-commit"}
-ELSEWHERE = OF_A_COMMAND | OF_A_DOWNLOAD | OF_A_REPORT | OF_A_CARRIER
+ELSEWHERE = OF_A_COMMAND | OF_A_DOWNLOAD | OF_A_REPORT | OF_A_CARRIER | OF_A_PUSH
 
 
 def points() -> set[str]:

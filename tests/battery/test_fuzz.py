@@ -142,7 +142,7 @@ def fuzz(
     cases: int,
     dice: random.Random,
 ) -> tuple[Counter[str], float]:
-    """Return the count of each kind of response, and the highest CPU time of a single case."""
+    """Run the cases; return the count of each kind of response, and the highest CPU time of a single case."""
     answers, most = Counter[str](), 0.0
     for _ in range(cases):
         sent = make(dice)
@@ -157,7 +157,7 @@ def fuzz(
     return answers, most
 
 
-def told(what: str, answers: Counter[str], most: float | None = None) -> None:
+def record_answers(what: str, answers: Counter[str], most: float | None = None) -> None:
     spoken = ", ".join(f"{n:,} {answer}" for answer, n in sorted(answers.items()) if n)
     measured(f"{answers.total():,} {what} ({spoken})" + ("" if most is None else f", at most {most:.2f} s CPU"))
 
@@ -171,7 +171,7 @@ async def test_malformed_requests_never_cause_a_server_error(config: Config, db:
         target = Target(api, token, application, group)
         for what, make, share in (("requests", target.request, 0.4), ("forms", target.form, 0.2)):
             answers, most = fuzz(make, target.answer, target.cpu_seconds, int(CASES * share), dice)
-            told(what, answers, most)
+            record_answers(what, answers, most)
             assert len(answers) > 1
         assert not api.crashes(), api.crashes()[:3]
 
@@ -199,7 +199,7 @@ Place = tuple[str | int, ...]
 
 
 def places(document: Any, schema: Any, place: Place = ()) -> Iterator[Place]:
-    """Yield every field of a body, including nested ones."""
+    """Yield the path of every field of a body, including fields nested up to `DEEPEST` levels."""
     while "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     for kind in ("anyOf", "allOf", "oneOf"):
@@ -237,7 +237,7 @@ async def test_odd_field_values_are_accepted_or_rejected_without_a_server_error(
         answer = await client.request(method, path.replace("{id}", id), content=sent, headers=headers)
         answers[str(answer.status_code)] += 1
         assert answer.status_code < 500, (method, path, sent[:200])
-    told("odd values in fields", answers)
+    record_answers("odd values in fields", answers)
 
 
 @pytest.mark.timeout(900 + CASES // 20)
@@ -245,5 +245,5 @@ def test_malformed_files_are_imported_or_rejected_without_a_crash(tmp_path: Path
     files, dice = Files(tmp_path), random.Random(SEED)
     for what, make, share in (("CSV files", files.csv, 0.2), ("XLSX files", files.xlsx, 0.2)):
         answers, most = fuzz(make, files.answer, time.process_time, int(CASES * share), dice)
-        told(what, answers, most)
+        record_answers(what, answers, most)
         assert set(answers) == {"read", "refused"}

@@ -1,4 +1,4 @@
-"""Send hostile values in every form, query and path of the console and every path of the API; none may cause a 500."""
+"""Send hostile values in forms, queries and paths of the console and in paths of the API; none may cause a 500."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.tokens import actions as tokens
 from tests.asgi import a_service
-from tests.battery.test_fuzz import CASES, SEED, Target, told
+from tests.battery.test_fuzz import CASES, SEED, Target, record_answers
 from tests.builders import an_application
 from tests.console.company import Company, a_company
 from tests.console.pages import Form, forms_of
@@ -130,7 +130,8 @@ async def test_console_forms_survive_hostile_values(visitor: Visitor, company: C
             await visitor.send(
                 "POST", form.action, content=body, headers={"Content-Type": "application/x-www-form-urlencoded"}
             )
-    told(f"hostile values in {len(cases):,} places of forms ({time.monotonic() - started:.0f} s)", visitor.answers)
+    what = f"hostile values in {len(cases):,} places of forms ({time.monotonic() - started:.0f} s)"
+    record_answers(what, visitor.answers)
     assert visitor.faults == [], SEED
 
 
@@ -155,7 +156,7 @@ async def test_console_queries_survive_hostile_values(visitor: Visitor, company:
     cases = [(path, name, value) for path, name in asked for value in VALUES]
     for path, name, value in dice.sample(cases, min(SHARE, len(cases))):
         await visitor.send("GET", f"{path}?{name}={value[:20_000]}")
-    told(f"hostile values in {len(cases):,} places of queries", visitor.answers)
+    record_answers(f"hostile values in {len(cases):,} places of queries", visitor.answers)
     assert visitor.faults == [], SEED
 
 
@@ -177,7 +178,7 @@ async def test_unexpected_posts_to_the_console_never_cause_a_server_error(visito
         body = "&".join(f"{dice.choice(NAMES)}={dice.choice(VALUES)}" for _ in range(dice.randrange(4)))
         sent = {"content": body, "headers": {**headers, "Content-Type": dice.choice(kinds)}}
         await visitor.send("POST", path, **sent)
-    told("posts that no page sends", visitor.answers)
+    record_answers("posts that no page sends", visitor.answers)
     assert visitor.faults == [], SEED
 
 
@@ -235,7 +236,7 @@ async def test_hostile_paths_never_cause_a_server_error(config: Config, db: Db, 
             answers[answer] += 1
             assert answer != "500", (SEED, n, method, path[:300])
         assert not api.crashes(), (SEED, api.crashes()[:3])
-    told("hostile paths", answers)
+    record_answers("hostile paths", answers)
     assert {"200", "404"} <= set(answers) or SHARE < 100, json.dumps(answers)
 
 

@@ -19,14 +19,14 @@ from tests.webhooks.receivers import receiving
 
 FAULTS = int(os.environ.get("ROLECALL_HOST_FAULTS", "10"))
 READY_WITHIN_SECONDS = float(os.environ.get("ROLECALL_READY_WITHIN_SECONDS", "10"))
-# Each host is killed in one half of the run and cut off in the other; the store, kept in memory, is only cut off.
+# Each host is killed in one turn and cut off in another; the store is only cut off, because it keeps files in memory.
 EACH_IN_TURN = (
     ("api-1", "kill"), ("worker-2", "cut"), ("primary", "kill"), ("pooler", "kill"), ("store", "cut"),
     ("api-2", "cut"), ("replica", "kill"), ("worker-1", "kill"), ("primary", "cut"), ("balancer", "kill"),
     ("api-2", "kill"), ("worker-1", "cut"), ("primary", "kill"), ("pooler", "cut"), ("store", "cut"),
     ("api-1", "cut"), ("replica", "cut"), ("worker-2", "kill"), ("primary", "cut"), ("balancer", "cut"),
 )  # fmt: skip
-# How long a host is down, in seconds. A host that is cut off may be away longer than the timeouts of the others.
+# How long a host is down, in seconds. A host may be cut off for longer than the timeouts of the other hosts.
 AWAY = {"kill": (0.2, 2), "cut": (1, 12)}
 EXPORTED = "s3://rolecall/exports/users.csv"
 
@@ -87,7 +87,7 @@ async def test_failing_hosts_lose_no_acknowledged_write_and_repeat_none(tmp_path
                 figures = await crew.check(db)
             await asyncio.to_thread(cluster.rolecall, "audit", "verify")
     measured(
-        f"{FAULTS} faults, {len(trial.promotions)} of them with a promotion; {figures}; {told(crew)}; "
+        f"{FAULTS} faults, {len(trial.promotions)} of them with a promotion; {figures}; {outages_of(crew)}; "
         f"ready again after a promotion in {spread(trial.promotions)}; "
         f"whole again after another fault in {spread(trial.repairs)}"
     )
@@ -95,7 +95,7 @@ async def test_failing_hosts_lose_no_acknowledged_write_and_repeat_none(tmp_path
     assert max(trial.promotions, default=0) < READY_WITHIN_SECONDS
 
 
-def told(crew: Crew[Cluster]) -> str:
+def outages_of(crew: Crew[Cluster]) -> str:
     counts = ", ".join(f"{count:,} × {status}" for status, count in sorted(crew.outages.items()))
     return f"clients were told to try again {counts or 'never'}"
 

@@ -1,4 +1,4 @@
-"""Run two hundred connections for a long time; test that no response is 500 and that memory does not grow."""
+"""Run two hundred connections for a long time; test that no request causes a server error and memory does not grow."""
 
 import asyncio
 import itertools
@@ -44,7 +44,7 @@ def memory(pid: int) -> int:
 
 
 def growth_percent(samples: list[tuple[float, int]]) -> float:
-    """Return the growth of memory in percent, by linear regression: in five minutes, or in the run if it is shorter."""
+    """Return the growth of memory in percent over five minutes, or over a shorter run, by linear regression."""
     times, sizes = [time for time, _ in samples], [size for _, size in samples]
     slope = statistics.linear_regression(times, sizes).slope
     return slope * min(WINDOW_SECONDS, times[-1] - times[0]) / statistics.mean(sizes) * 100

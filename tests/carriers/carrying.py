@@ -11,8 +11,8 @@ from rolecall.carriers.carrying import carry_out_next
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, make_pool
-from tests.access_requests.walking import Cast, detail_of, done
-from tests.builders import an_access_request, an_identity
+from tests.access_requests.walking import Cast, a_cast, detail_of, done
+from tests.builders import an_access_request, an_application, an_identity
 from tests.holdings import an_account
 from tests.sources.peers import ADMIN, PASSWORD, SUFFIX, TOKEN
 from tests.sources.sourcing import Sourcing
@@ -134,6 +134,12 @@ class Carrying:
         """Return the activity entries that the carrier wrote on a request."""
         activity = (await self.detail(id))["activity"]
         return [(each["action"], each["content"]) for each in activity if each["author"] == "Carrier"]
+
+
+async def an_application_to_carry(client: httpx2.AsyncClient, db: Db, config: Config) -> Carrying:
+    cast = await a_cast(db)
+    id = await an_application(db, "Ledger", ownerId=cast.grace, provisionerIds=[cast.peter])
+    return Carrying(client, db, config, id, cast)
 
 
 async def a_removal(carrying: Carrying, name: str) -> str:

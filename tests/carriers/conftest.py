@@ -5,9 +5,7 @@ import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db
-from tests.access_requests.walking import a_cast
-from tests.builders import an_application
-from tests.carriers.carrying import Carrying, entries
+from tests.carriers.carrying import Carrying, an_application_to_carry, entries
 from tests.sources.peers import Directory, a_directory, a_scim_server, needs_ldap, needs_scim
 from tests.sources.sourcing import allowing
 
@@ -19,9 +17,7 @@ def config(config: Config) -> Config:
 
 @pytest.fixture
 async def carrying(client: httpx2.AsyncClient, db: Db, config: Config) -> Carrying:
-    cast = await a_cast(db)
-    id = await an_application(db, "Ledger", ownerId=cast.grace, provisionerIds=[cast.peter])
-    return Carrying(client, db, config, id, cast)
+    return await an_application_to_carry(client, db, config)
 
 
 @pytest.fixture(scope="module")

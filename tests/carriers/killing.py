@@ -15,7 +15,7 @@ _PAUSE = 0.02
 def carry_out_everything(config: Config) -> int:
     """Carry out due requests in a child process; return its exit code."""
     context = multiprocessing.get_context("forkserver")
-    # The fork server starts with the first child, so the folder for faults must be set before.
+    # The fork server starts with the first child, so the folder for faults must be set before that.
     context.set_forkserver_preload([__name__])
     child = context.Process(target=_carry_out, args=(config,))
     child.start()
@@ -35,5 +35,5 @@ async def _until_done(config: Config) -> None:
             async with pool.connection() as db:
                 if not await queries.applications_with_work(db, clock.now()):
                     return
-            # The database releases the lock of a killed worker a moment later.
+            # Try again later, because the database takes a moment to release the lock of a killed worker.
             await asyncio.sleep(_PAUSE)

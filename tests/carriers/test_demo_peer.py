@@ -1,4 +1,4 @@
-"""Carry out and verify an approved request on the SCIM server of the sample company."""
+"""Test carrying out and verifying requests on the SCIM server of the sample company."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -33,5 +33,5 @@ async def test_held_requests_are_reported(carrying: Carrying, client: httpx2.Asy
     await carrying.request("Remove", await carrying.account("ada"), target_name="ada", privileges=[])
     await carrying.work()
 
-    assert await checked(carrying.db, config) == (CheckState.TROUBLE, "Ledger: the brake holds 1 requests")
+    assert await checked(carrying.db, config) == (CheckState.TROUBLE, "Ledger: the brake holds 1 request")
     assert 'carrier_requests{state="Held"} 1' in (await client.get("/metrics", headers={"Host": "localhost"})).text

@@ -52,7 +52,7 @@ class Directories:
         self.done: list[str] = []
 
     async def ask(self, n: int) -> None:
-        """Create an Add, Change, Suspend and Remove, an Add of an unknown group, and one in an unreachable system."""
+        """Create requests: Add, Change, Suspend, Remove, Add of an unknown group, and Add in an unreachable system."""
         carrying = self.carrying
         name = f"new{n}"
         await self._ask(name, {"Staff", "Clerks"}, "Add", await carrying.person(name), gives=("Staff", "Clerks"))
@@ -106,7 +106,7 @@ class Directories:
 
 
 @pytest.mark.timeout(300 + KILLS * 20)
-async def test_kills_lose_and_repeat_no_change(
+async def test_kills_neither_lose_nor_repeat_a_change(
     client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs_ldap()

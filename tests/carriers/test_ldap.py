@@ -1,4 +1,4 @@
-"""Carry out requests in a running directory, slapd."""
+"""Test carrying out requests in a running directory, slapd."""
 
 from typing import Any
 
@@ -175,7 +175,7 @@ async def test_add_of_an_account_that_exists_is_left_to_a_person(carrying: Carry
     assert (detail["status"], detail["assignee"]["name"]) == ("Open", "Peter Naur")
     assert (await carrying.said(id))[0] == (
         "Left To Person",
-        "Not carried out, a person must do it: the account change3 exists; it may be another person's; "
+        "The carrier left it to a person: the account change3 exists; it may be another person's; "
         "0 of 2 steps are done",
     )
     assert "change3" not in members(directory, "Clerks")

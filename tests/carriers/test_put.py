@@ -74,7 +74,7 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "changedAttributes",
         "only a Suspend or a Remove",
     ),
-    ("no secret", {**SCIM, "secret": None}, "secretRef", "Secret ref is required"),
+    ("no secret", {**SCIM, "secret": None}, "secretRef", "Enter the secret, or a secret reference such as env:"),
     ("a negative limit", {**SCIM, "removalsPerHour": -1}, "removalsPerHour", "at least 0"),
 ]
 

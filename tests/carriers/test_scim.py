@@ -1,4 +1,4 @@
-"""Carry out requests on a running SCIM server, scim2-server."""
+"""Test carrying out requests on a running SCIM server, scim2-server."""
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
@@ -135,7 +135,7 @@ async def test_add_of_an_account_that_exists_is_left_to_a_person(carrying: Carry
 
 
 async def test_people_with_the_same_name_do_not_share_an_account(carrying: Carrying, server: Server) -> None:
-    """The account of one person is not reused for another, although one person may have several Adds."""
+    """Two Adds of one person use the same account; the Add of another person with that name does not."""
     name = {"accountName": "{firstName|first|lower}{lastName|lower}", "changedAttributes": []}
     await carrying.put(server.url, SCIM, **name, attributes={"displayName": "{firstName} {lastName}"})
     one, other = [await carrying.person("john", email=f"john{n}@example.com") for n in range(2)]
@@ -319,7 +319,10 @@ async def test_step_is_retried_after_a_server_error(
 async def test_failed_lookup_does_not_count_as_a_sent_change(
     carrying: Carrying, liar: tuple[Liar, str], action: str
 ) -> None:
-    """The first lookup fails, so the account that the server shows later is not the result of a step."""
+    """The first lookup fails and nothing is sent.
+
+    So an account that exists (Add) or is missing (Remove) at the retry is not the work of the carrier.
+    """
     server, url = liar
     await carrying.put(url, SCIM, onRemove="Delete", attributes={}, changedAttributes=[])
     person = await carrying.person("liar4") if action == "Add" else await carrying.account("liar4")

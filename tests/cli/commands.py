@@ -111,7 +111,7 @@ def a_service(
 
 
 class Caller:
-    """Runs commands with a URL and a token in this process; a call returns exit code, stdout and stderr."""
+    """Run commands with a URL and a token in this process; a call returns exit code, stdout and stderr."""
 
     def __init__(self, url: str | None, token: str | None) -> None:
         self.url, self.token = url, token

@@ -32,7 +32,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def printed(demo: Running) -> str:
-    """Return the output that the demo printed on the terminal."""
     return demo.log.read_text()
 
 

@@ -23,7 +23,7 @@ FINDING = [
 
 
 @pytest.mark.parametrize("words", FINDING, ids=" ".join)
-def test_reading_commands_do_not_create_a_database(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_commands_that_need_existing_data_do_not_create_a_database(words: tuple[str, ...], tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "mistyped"):
         refused = typed(*words, "--data-dir", folder)
 

@@ -31,7 +31,6 @@ TABLES += ["request stalled", "request leftovers", "hook list", "delivery list",
 
 @pytest.fixture(scope="module")
 def payroll(call: Caller) -> str:
-    """Create an application with the standard file groups; return its name."""
     code, _, said = call("app", "create", "Payroll", "--connector", json.dumps(CONNECTOR), "--priority", "high")
     assert code == 0, said
     return "Payroll"
@@ -81,7 +80,7 @@ def test_dry_run_shows_what_an_import_would_do(call: Caller, payroll: str, tmp_p
     assert json.loads(call("dry-run", "show", tried["id"], "--json")[1]) == tried
 
 
-def test_proposal_prints_its_evidence_and_a_connector(call: Caller, tmp_path: Path) -> None:
+def test_propose_prints_the_evidence_and_a_connector(call: Caller, tmp_path: Path) -> None:
     export, broken = tmp_path / "operators.csv", tmp_path / "report.pdf"
     export.write_text("Operators\n\nOpr ID,Opr Name,Sts,Roles\nada,Ada Byron,Active,a;b\nbob,Bob Kahn,Left,a\n")
     broken.write_bytes(b"%PDF-1.4")
@@ -153,6 +152,20 @@ def test_field_option_prints_one_value(call: Caller, payroll: str) -> None:
     assert id in call("app", "list", "--field", "id")[1].splitlines()
     assert call("app", "show", id, "--field", "connector.files.0.name")[1] == "Users\n"
     assert call("app", "show", id, "--field", "connector.flies")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [("connector.files.9", "use a number from 0 to"), ("name.first", "leave out this part of the path")],
+)
+def test_field_path_that_leads_nowhere_is_refused_with_advice(
+    call: Caller, payroll: str, path: str, advice: str
+) -> None:
+    code, _, said = call("app", "show", payroll, "--field", path)
+
+    assert code == 2
+    # The message is wrapped in a frame.
+    assert advice in " ".join(said.replace("│", " ").split())
 
 
 @pytest.mark.parametrize("words", TABLES)

@@ -1,4 +1,4 @@
-"""Run every command of the documentation, page by page, against one running service."""
+"""Run the commands of the documentation, page by page, against one running service; skip those marked `not run`."""
 
 import os
 import re
@@ -53,7 +53,6 @@ def variables(service: Running, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Create the working folder of the commands."""
     return tmp_path_factory.mktemp("desk")
 
 

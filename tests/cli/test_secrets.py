@@ -1,4 +1,4 @@
-"""Search everything that a service writes for every secret it creates or receives."""
+"""Search the logs and the database of a service for the secrets that it creates or receives."""
 
 import base64
 import os
@@ -26,7 +26,7 @@ def a_link(service: Running) -> str:
 
 
 def live(service: Running) -> dict[str, str]:
-    """Use a token, a webhook and a person in valid and invalid ways; return the secrets by name."""
+    """Use tokens, webhook secrets, links and a password, both valid and invalid ones; return the secrets by name."""
     token = rolecall(
         "token", "create", "t", "--scope", "webhooks:manage", "--scope", "tokens:manage", "--data-dir", service.data_dir
     ).stdout.strip()
@@ -68,7 +68,7 @@ def forms(secret: str) -> Iterator[bytes]:
         yield base64.b64decode(plain).hex().encode()
 
 
-def test_no_secret_appears_in_logs_files_or_database(service: Running) -> None:
+def test_no_secret_appears_in_logs_or_database(service: Running) -> None:
     secrets = live(service)
 
     found = written(service)

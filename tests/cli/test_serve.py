@@ -54,6 +54,14 @@ def test_port_in_use_is_refused(service: Running, tmp_path: Path) -> None:
     assert not (tmp_path / "postgres").exists()
 
 
+@pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
+def test_address_of_another_machine_is_refused(tmp_path: Path, host: str) -> None:
+    refused = rolecall("serve", "--data-dir", tmp_path, "--host", host, "--port", free_port())
+
+    assert refused.returncode == 1
+    assert refused.stderr == f"Error: {host} is not an address of this machine; choose another with --host\n"
+
+
 def test_folder_that_is_not_writable_is_refused() -> None:
     refused = rolecall("serve", "--data-dir", "/dev/null/here", "--port", free_port())
 
@@ -137,7 +145,7 @@ def test_processes_do_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
         service.stop(signal.SIGKILL)
 
         eventually(lambda: not any(map(is_alive, children)))
-        # The database keeps running until the last process that uses it stops.
+        # The killed supervisor could not stop the database. The next command that uses the database stops it.
         assert rolecall("token", "list", "--data-dir", service.data_dir).returncode == 0
         assert not (service.data_dir / "postgres" / "postmaster.pid").exists()
 

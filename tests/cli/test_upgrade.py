@@ -1,4 +1,4 @@
-"""Test that a version keeps working while the migrations of the next version run."""
+"""Test upgrades: a version works with the schema of the next version, and migrations keep the data."""
 
 import os
 import signal
@@ -108,7 +108,7 @@ def test_second_process_waits_for_the_first_to_migrate(empty_database: str, tmp_
     _, said = second.communicate(timeout=300)
     assert (second.returncode, said) == (
         0,
-        "0 migrations and schema files applied; the schema is that of this version\n",
+        "0 migrations and schema files applied; the database fits this version\n",
     )
 
 
@@ -169,7 +169,7 @@ SELECT gen_random_uuid(), 'Role Transition', id, 'Ada', id, now(),
 """
 
 
-def test_migration_moves_canceled_imports_and_removes_people_as_their_own_supervisor(empty_database: str) -> None:
+def test_migrations_move_canceled_imports_and_remove_self_supervision(empty_database: str) -> None:
     files = sorted(FOLDER.glob("[0-9]*.sql"))
     before = [file for file in files if file.name < "0017"]
     with psycopg.connect(empty_database, autocommit=True) as db:
@@ -200,7 +200,8 @@ def contents(db: psycopg.Connection) -> dict[str, list[dict[str, object]]]:
     }
 
 
-# What migrations dropped and renamed before the first release; from then on a service of the version before must work.
+# What migrations dropped or renamed before the first release. Later migrations may not drop or rename anything, because
+# the previous version of the service must work with the new schema.
 DROPPED = {
     ("0040_stored_pages.sql", "DROP TABLE"),
     ("0046_requested_exceptions.sql", "RENAME COLUMN"),
@@ -237,7 +238,7 @@ def test_kill_during_a_migration_applies_all_schema_files_or_none(
     again = rolecall(*command, ROLECALL_DATABASE_URL=empty_database)
     assert (again.returncode, again.stderr) == (
         0,
-        f"{left} migrations and schema files applied; the schema is that of this version\n",
+        f"{left} migrations and schema files applied; the database fits this version\n",
     )
     with psycopg.connect(empty_database) as db:
         assert db.execute(_FUNCTIONS).fetchone() == (1,)

@@ -39,7 +39,7 @@ def client(service: Running, token: str) -> Iterator[Client]:
         yield client
 
 
-def test_error_has_code_message_and_problems(service: Running, client: Client) -> None:
+def test_errors_have_a_type_and_a_correlation_id_and_invalid_lists_problems(service: Running, client: Client) -> None:
     with pytest.raises(NotFound, match=f"Identity with id {UNKNOWN} not found") as unknown:
         client.send(calls.get_identity(UNKNOWN))
     with pytest.raises(Invalid) as invalid:
@@ -55,7 +55,7 @@ def test_error_has_code_message_and_problems(service: Running, client: Client) -
     assert len(unknown.value.correlation_id) == len(invalid.value.correlation_id) == 32
 
 
-def test_upload_assigns_files_by_file_group_name_and_waits_for_the_import(client: Client, tmp_path: Path) -> None:
+def test_files_are_uploaded_by_file_group_name_and_the_import_is_watched(client: Client, tmp_path: Path) -> None:
     (tmp_path / "users.csv").write_text("Username,Name\n" + "".join(f"u{n},User {n}\n" for n in range(20_000)))
     (tmp_path / "groups.csv").write_text("Group\nadmins\n")
     application = client.send(calls.create_application("Payroll", connector=CONNECTOR))
@@ -85,7 +85,7 @@ def test_upload_assigns_files_by_file_group_name_and_waits_for_the_import(client
 
 
 def restarting(service: Running, killed: list[int], stop: threading.Event) -> None:
-    """Kill one of the two API processes each time it is ready again."""
+    """Kill one of the two API processes every second, unless it is still restarting."""
     while not stop.wait(1):
         _, *dies = sorted(service.children("rolecall api"))
         for process in dies:

@@ -17,9 +17,9 @@ from rolecall.configuration.shapes import (
     WebhookEntry,
     WebhookEntryBody,
 )
+from rolecall.core.address_check import LONGEST_URL
 from rolecall.core.caller import Scope
 from rolecall.core.db import Db, execute, fetch_rows
-from rolecall.core.guard import LONGEST_URL
 from rolecall.settings.shapes import SettingsBody
 from rolecall.webhooks.shapes import HookChanges
 from tests.builders import CONNECTOR, a_token, an_access_model, an_application, an_identity
@@ -187,7 +187,7 @@ async def test_all_errors_are_reported_at_once_and_nothing_is_applied(db: Db, cl
         "applications.3.schedule.locations.Users", "applications.4.connector.files.0.x", "applications.5",
         "accessModels.0.owner", "webhooks.0.application", "webhooks.0.url", "webhooks.0.events", "colours",
     }  # fmt: skip
-    assert told["accessModels.0.owner"] == "No identity has the name, e-mail or employee ID nobody"
+    assert told["accessModels.0.owner"] == "No identity has the name, confirmed e-mail, employee ID or id nobody"
     assert (await client.get(URL)).json() == before
 
 
@@ -202,7 +202,10 @@ async def test_name_matching_several_people_or_none_is_an_error(db: Db, client: 
     several = f"desk@example.com matches several people; choose one by id: {'; '.join(fits)}"
     assert answer.json()["errors"] == [
         {"field": "applications.0.owner", "message": several},
-        {"field": "applications.0.provisioners.2", "message": "No identity has the name, e-mail or employee ID nobody"},
+        {
+            "field": "applications.0.provisioners.2",
+            "message": "No identity has the name, confirmed e-mail, employee ID or id nobody",
+        },
     ]
 
 
@@ -216,7 +219,7 @@ async def test_existing_draft_is_not_committed_with_a_file(db: Db, client: httpx
     refused = await client.put(URL, json=other)
 
     assert refused.json()["errors"] == [
-        {"field": "accessModels.0.name", "message": "Access model Clerks has a draft; commit it first"}
+        {"field": "accessModels.0.name", "message": "Access model Clerks has a draft; commit or discard it first"}
     ]
     assert (await client.get(f"/api/access-models/{id}")).json()["draft"]["description"] == "Half done"
     await client.post(f"/api/access-models/{id}/commit")
@@ -288,7 +291,7 @@ def test_file_covers_every_setting_of_the_api() -> None:
         wanted = {named.get(field, field) for field in said(body)}
         assert wanted <= said(entry), entry
         assert said(entry) == said(entry_body), entry_body
-        # Fields with the same name have the same rules.
+        # A field of a file is validated like the field of the API with the same name.
         for field in (said(body) & said(entry_body)) - {"name", "access", "approval_policy"}:
             assert entry_body.model_fields[field].annotation == body.model_fields[field].annotation, field
 
@@ -321,7 +324,8 @@ async def test_spaces_around_names_are_ignored(client: httpx2.AsyncClient, db: D
 
     assert [change["name"] for change in first.json()["changes"]] == ["Wiki", "Readers", "Desk"], first.text
     assert again.json() == {"changes": []}
-    assert twice.json()["errors"] == [{"field": "applications.1.name", "message": "Wiki is listed twice"}]
+    said_twice = "Wiki is listed twice; keep one entry"
+    assert twice.json()["errors"] == [{"field": "applications.1.name", "message": said_twice}]
 
 
 async def test_person_cannot_be_named_by_an_unconfirmed_e_mail(db: Db, client: httpx2.AsyncClient) -> None:
@@ -337,14 +341,14 @@ async def test_person_cannot_be_named_by_an_unconfirmed_e_mail(db: Db, client: h
         eve=eve,
     )
 
-    async def plan(owner: str) -> httpx2.Response:
+    async def apply(owner: str) -> httpx2.Response:
         return await client.put(URL, json={"applications": [{"name": "Ledger", "owner": owner}]})
 
-    refused = [await plan(email) for email in ("new@example.com", "bob@example.com")]
-    applied = await plan("ada@example.com")
+    refused = [await apply(email) for email in ("new@example.com", "bob@example.com")]
+    applied = await apply("ada@example.com")
 
     assert [answer.status_code for answer in refused] == [400, 400]
-    assert "No identity has the name, e-mail or employee ID bob@example.com" in refused[1].text
+    assert "No identity has the name, confirmed e-mail, employee ID or id bob@example.com" in refused[1].text
     assert applied.status_code == 200, applied.text
     assert await fetch_rows(db, "SELECT owner_id FROM applications") == [(ada,)]
     exported = (await client.get(URL)).json()["applications"]

@@ -6,7 +6,7 @@ import httpx2
 
 from rolecall.core.db import Db, fetch_rows
 from tests.builders import an_access_model, an_identity
-from tests.reviews.reviewing import a_reviewed_company
+from tests.reviews.company import a_reviewed_company
 
 QUARTERLY = {
     "name": "Quarterly finance",
@@ -83,7 +83,10 @@ async def test_problems_of_templates_name_their_place_in_the_file(client: httpx2
         "type": "Sometimes",
         "scope": {
             "applications": ["Nowhere"],
-            "entitlements": [{"application": "Finance Ledger", "group": "Nothing"}],
+            "entitlements": [
+                {"application": "Finance Ledger", "group": "Nothing"},
+                {"application": "Finance Ledger", "header": "Reports", "permission": "Release run"},
+            ],
             "colour": "red",
         },
         "stages": [{"reviewer": "Identity"}],
@@ -97,11 +100,17 @@ async def test_problems_of_templates_name_their_place_in_the_file(client: httpx2
     whole = await apply(client, {"name": "A", "everyMonths": 3})
 
     assert "reviewTemplates.0.review.colour" in {problem["field"] for problem in wrong["errors"]}
-    assert {problem["field"] for problem in missing["errors"]} == {
+    problems = {problem["field"]: problem["message"] for problem in missing["errors"]}
+    assert problems.keys() == {
         "reviewTemplates.0.review.scope.applications.0",
         "reviewTemplates.0.review.scope.entitlements.0",
+        "reviewTemplates.0.review.scope.entitlements.1",
         "reviewTemplates.0.review.stages.0.identity",
     }
+    assert problems["reviewTemplates.0.review.scope.entitlements.1"] == (
+        "Finance Ledger has no permission Reports / Release run; correct its header, section or name, "
+        "or import it first"
+    )
     assert {problem["field"] for problem in unstaged["errors"]} == {"reviewTemplates.0.review.type"}
     assert {problem["field"] for problem in whole["errors"]} == {"reviewTemplates.0.review"}
 

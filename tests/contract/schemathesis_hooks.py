@@ -1,9 +1,10 @@
 """Adapt generated requests to facts that a schema cannot express: existing records, today's date, taken names.
 
 Schemathesis loads this module (SCHEMATHESIS_HOOKS). Requests that are valid by the OpenAPI document are made valid for
-the records too, so that rejecting one is a failure; invalid requests are left unchanged.
+the records too, so that rejecting one is a failure. Invalid requests stay invalid.
 """
 
+import itertools
 import json
 import os
 import random
@@ -34,6 +35,14 @@ def another(_: Any) -> str:
     return uuid4().hex
 
 
+def an_address(_: Any) -> str:
+    return f"https://hooks.example.com/{uuid4().hex}"
+
+
+def a_mailbox(_: Any) -> str:
+    return "ada@example.com"
+
+
 def several(kind: str) -> Callable[[Any], list[str]]:
     return lambda value: [one(kind)(each) for each in value]
 
@@ -45,6 +54,7 @@ def at_most_one(value: Any) -> Any:
 FITTING: dict[str, Callable[[Any], Any]] = {
     "access": at_most_one,
     "applicationId": one("applications"),
+    "applicationIds": several("applications"),
     "applicationImportId": one("imports"),
     "approvalPolicy": lambda _: [{"type": "Approve", "reason": "So it is", "responder": "Supervisor"}],
     "assigneeId": one("identities"),
@@ -55,15 +65,21 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "conditions": lambda _: [[{"field": "department", "operator": "is", "value": "Research"}]],
     "content": lambda _: "users",
     "cron": lambda _: "0 6 * * *",
+    "dueOn": in_days(1, 99),
     "effectiveDate": in_days(1, 9),
     "enabled": lambda _: True,
     "encoding": lambda _: "windows-1252",
     "endDate": in_days(10, 99),
+    "entitlementIds": several("entitlements"),
+    "entitlementOwnerIds": several("identities"),
     "files": at_most_one,
+    "from": in_days(-99, -1),
     "groups": lambda _: ["Clerks"],
     "identityId": one("identities"),
+    "identityIds": several("identities"),
     "isIdentitySource": lambda _: False,
     "locations": lambda _: {},
+    "modelIds": several("models"),
     "name": another,
     "ownerId": one("identities"),
     "permissions": lambda _: [{"header": "Ledger", "permission": "Post"}],
@@ -71,15 +87,21 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "provisionerIds": several("identities"),
     # A condition has one of three keys.
     "skipRowsWhere": lambda _: [],
-    # No record was renamed.
+    # No entitlement was renamed, so there is no former name to refer to.
     "sameAs": lambda _: "",
     "patterns": lambda _: [{"permission": "Post*"}],
     "tags": lambda _: ["SOX"],
+    "reviewerId": one("identities"),
+    "reviewerIds": several("identities"),
+    "sender": a_mailbox,
+    "slackUrl": an_address,
     # The first identity changes its role, so it cannot be its own supervisor.
     "supervisorId": lambda _: random.choice(RECORDS["identities"][1:]),
+    "teamsUrl": an_address,
     "until": in_days(1, 99),
     "without": lambda _: RECORDS["duties"][2],
-    "url": lambda _: f"https://hooks.example.com/{another(None)}",
+    "url": an_address,
+    "zone": lambda _: "Europe/Zurich",
 }
 # The kind of record whose id is `{id}` in each path.
 PATHS = {
@@ -87,6 +109,8 @@ PATHS = {
     "/api/access-models/{id}": "models",
     "/api/accounts/{id}": "accounts",
     "/api/application-imports/{id}": "imports",
+    # Not the spare application, because other operations rename its file groups.
+    "/api/applications/{id}/source": "sourced_applications",
     "/api/applications/{id}": "spare_applications",
     "/api/conflicts/{id}": "conflicts",
     "/api/dry-runs/{id}": "dry_runs",
@@ -105,19 +129,38 @@ PATHS = {
 }
 
 
+def decided(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a decision that fits every item."""
+    return without(fit(body), "access") | {"decision": "Keep"} if body["decision"] == "Change" else fit(body)
+
+
+def a_request(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a request for a person and not for a group."""
+    target = {"identityId": one("identities")(None), "action": possible(body.get("action"))}
+    return without(fit(body), "group") | target
+
+
 A_SOURCE = {"kind": "REST", "url": "https://hooks.example.com/v1", "contents": {"Users": {"path": "users"}}}
+SETTINGS = {
+    "email": {"transport": "Outbox"},
+    "kinds": [{"kind": "Waiting", "channel": "Email"}],
+    "reminders": {"remindAfterDays": 2, "escalateAfterDays": 5},
+    "templates": [{"kind": "Waiting", "subject": "Something waits", "body": "Please look."}],
+}
 # Replacements for bodies whose fields depend on each other.
 WHOLE: dict[str, Callable[[Any], Any]] = {
     # A configuration rejects unknown fields, which a schema that allows more fields cannot express.
     "applyConfiguration": lambda _: {"settings": {"approvalLeadDays": random.randint(1, 99)}},
     "planConfiguration": lambda _: {"settings": {"approvalLeadDays": random.randint(1, 99)}},
-    "createAccessRequest": lambda body: (
-        without(fit(body), "group") | {"identityId": one("identities")(None), "action": possible(body.get("action"))}
-    ),
+    "createAccessRequest": a_request,
+    "previewAccessRequest": a_request,
     # The host must be in the allow-list, and which keys apply depends on the kind.
     "putSource": lambda _: dict(A_SOURCE),
     "testSource": lambda _: {"source": dict(A_SOURCE)},
     "putCarrier": lambda _: {"kind": "SCIM", "url": "https://hooks.example.com/scim", "mode": "Off"},
+    # Other settings limit the channel, the security, the days and the placeholders of a template. Send a valid body.
+    "changeNotificationSettings": lambda body: fit(body) | SETTINGS,
+    "changeNotificationPreferences": lambda body: fit(body) | {"kinds": SETTINGS["kinds"]},
     # The application must have a connector of files.
     "saveConnectorTemplate": lambda _: {"applicationId": RECORDS["applications"][0], "name": another(None)},
     # Filters and columns depend on the list, a schedule on the settings of the process.
@@ -127,9 +170,17 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     # The fields of the review depend on its type.
     "createReviewTemplate": lambda body: fit(body) | {"review": {"type": "Application"}},
     "changeReviewTemplate": lambda body: fit(body) | {"review": {"type": "Application"}},
+    # `standInId` must be a stand-in of the approver.
+    "approveException": lambda body: without(fit(body), "standInId"),
+    # The access of groups cannot be changed.
+    "decideReviewItem": decided,
+    # The items are either listed or filtered.
+    "decideReviewItems": lambda body: without(decided(body), "itemIds") | {"filters": {}},
     # Periods of one person must not overlap.
     "createStandIn": lambda _: a_day_away(),
     "transitionRole": lambda body: fit(body) | {"identityId": RECORDS["identities"][0]},
+    # An address is required for e-mail.
+    "testNotifications": lambda body: fit(body) | {"address": a_mailbox(None)},
     "pinAccount": lambda body: {"never": True} if body.get("never") else {"identityId": one("identities")(None)},
     "previewEvent": lambda body: fit(body) | {"type": "Offboard", "identityId": one("identities")(None)},
     "proposeShapes": lambda _: {"file": b"Username\nada\n"},
@@ -141,8 +192,11 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
 }
 
 
+DAYS = itertools.count(1)
+
+
 def a_day_away() -> dict[str, Any]:
-    day = datetime.now(UTC).replace(microsecond=0) + timedelta(days=random.randint(1, 5000))
+    day = datetime.now(UTC).replace(microsecond=0) + timedelta(days=next(DAYS))
     people = dict(zip(("identityId", "standInId"), random.sample(RECORDS["identities"], 2), strict=True))
     return people | {"startsOn": day.isoformat(), "endsOn": (day + timedelta(hours=1)).isoformat()}
 

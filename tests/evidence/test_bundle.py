@@ -41,7 +41,7 @@ async def ada(client: httpx2.AsyncClient, db: Db, config: Config) -> UUID:
     assert (await client.post(f"/api/access-requests/{request}/respond", json=response)).status_code == 200
     event = {"identityId": str(ada), "effectiveDate": "2035-01-01"}
     assert (await client.post("/api/personnel-events/offboard", json=event)).status_code == 201
-    # After Ada's entries the chain has links of entries about other people.
+    # Add an entry that is not about Ada at the end of the chain.
     await client.patch("/api/settings", json={"approvalLeadDays": 9})
     return ada
 
@@ -49,8 +49,10 @@ async def ada(client: httpx2.AsyncClient, db: Db, config: Config) -> UUID:
 @pytest.fixture
 def bundle(ada: UUID, clean_database: str, tmp_path: Path) -> Path:
     file = tmp_path / "ada.zip"
+    file.touch(0o644)
     made = typed("evidence", "ADA@example.com", "-o", file, ROLECALL_DATABASE_URL=clean_database)
     assert (made.returncode, made.stdout) == (0, f"{file}\n"), made.stderr
+    assert file.stat().st_mode & 0o777 == 0o600, "the file existed and everybody could read it"
     return file
 
 
@@ -98,7 +100,7 @@ def test_bundle_describes_the_person_and_verifies_offline(bundle: Path, ada: UUI
     assert "Bob" not in json.dumps(entries)
     assert "&lt;b&gt;Lovelace" in page
     assert "<b>Lovelace" not in page
-    # Only files are members.
+    # A folder beside the members is ignored.
     (folder / "notes").mkdir()
     for arguments in ((), (bundle,)):
         result = run_script(folder / "verify.py", *arguments)

@@ -1,4 +1,4 @@
-"""Change every field of every record in a review bundle: verify.py notices it unless only the seal covers the field."""
+"""Test that verify.py detects a change of any field in a review bundle, except of fields that only the seal covers."""
 
 import copy
 import json
@@ -14,7 +14,8 @@ from rolecall.core.db import Db, execute
 from rolecall.evidence import verify
 from tests.evidence.forging import Forgery
 from tests.evidence.test_genuine_reviews import a_model, keep_pending, written
-from tests.reviews.reviewing import DUE, a_reviewed_company, an_open_review, decide, follow, items_of, post
+from tests.reviews.company import a_reviewed_company, follow
+from tests.reviews.reviewing import DUE, an_open_review, decide, items_of, post
 from tests.reviews.test_following import risky_item
 
 MEMBERS = (
@@ -24,7 +25,7 @@ MEMBERS = (
 )
 # Fields that only the seal covers: they are in no digest and no audit entry.
 SEALED = {
-    # The id, the explanation of the access from when the review was opened, and details of later steps.
+    # The id; facts, recommendation and explanations from when the review was opened; and details of later steps.
     "items.jsonl": {"id", "facts", "recommendation", "requestIds", "modelIds", "underId", "moved", "readOn"}
     | {"remediatedOn", "comment"},
     "decisions.jsonl": {"number"},
@@ -90,7 +91,7 @@ def forgeries(members: dict[str, bytes], name: str) -> Iterator[tuple[str, Any]]
 
 @pytest.fixture
 async def bundle(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> Path:
-    """Write the bundle of a review that was closed at its due date and has items of every kind."""
+    """Write the bundle of a review that was closed after its due date and has records of every kind."""
     company = await a_reviewed_company(db)
     await a_model(db, company)
     await keep_pending(client, await an_open_review(client))
@@ -113,7 +114,7 @@ async def bundle(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> Path:
     return tmp_path / "review.zip"
 
 
-def test_every_field_is_covered_by_the_audit_or_named_here(bundle: Path) -> None:
+def test_verification_detects_every_changed_field_and_missing_record_except_sealed_fields(bundle: Path) -> None:
     assert verify.check(verify.Bundle(bundle)) == []
     with zipfile.ZipFile(bundle) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}

@@ -17,7 +17,7 @@ __all__ = ["ada", "bundle"]
 
 @pytest.fixture
 def kept(bundle: Path, tmp_path: Path) -> Path:
-    """Return a file with the heads that were saved two entries before the end of the chain."""
+    """Return a file with the heads as they were two entries before the end of the chain."""
     forgery = Forgery(bundle)
     middle = Forgery(bundle)
     middle.links = middle.links[: len(forgery.links) - 2]

@@ -16,19 +16,8 @@ from rolecall.reviews import submitting
 from tests.builders import an_access_model, facts
 from tests.evidence.forging import Forgery
 from tests.evidence.test_review_bundle import alter
-from tests.reviews.reviewing import (
-    DUE,
-    Reviewed,
-    a_reviewed_company,
-    an_open_review,
-    decide,
-    follow,
-    give_back,
-    items_of,
-    post,
-    submit_all,
-    take_away,
-)
+from tests.reviews.company import Reviewed, a_reviewed_company, follow, give_back, take_away
+from tests.reviews.reviewing import DUE, an_open_review, decide, items_of, post, submit_all
 from tests.reviews.test_following import RISKY, change_model, decide_all
 from tests.stand_ins.standing_in import caller_of
 

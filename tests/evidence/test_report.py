@@ -1,4 +1,4 @@
-"""Test the report and the lists of a bundle row by row; they contain no records of other people."""
+"""Test the report and the lists of a bundle row by row, and that they contain no records of other people."""
 
 import html
 import io

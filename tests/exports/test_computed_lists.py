@@ -25,9 +25,10 @@ _STAFF = 60
 
 
 async def a_bank(db: Db) -> dict[str, Any]:
-    """Create sixty accounts that hold Approve through nested groups; some lose it in the second import, then regain it.
+    """Create sixty accounts that hold Approve through nested groups, and return the ids that the paths of lists need.
 
-    The first import finished in January, the second in June, the third now.
+    Some accounts lose Approve in the second import, and some of these regain it in the third. The first import finished
+    in January, the second in June, the third now.
     """
     bank = await an_application(db, "=Bank")
     run = await some_groups(db, bank, {"Approvers": "", "Clerks": "Approvers"})
@@ -63,7 +64,7 @@ async def a_bank(db: Db) -> dict[str, Any]:
 
 
 async def _a_request(db: Db, bank: UUID) -> None:
-    """Create a completed request that gave one of the clerks the group."""
+    """Create a completed request that added one of the clerks to the group."""
     person = await fetch_value(db, "SELECT identity_id FROM accounts WHERE username = 'user01'")
     asked = NewPrivilege(header="Group", permission="Clerks")
     await an_access_request(db, application_id=bank, identity_id=person, privileges=[asked])
@@ -74,7 +75,7 @@ async def _a_request(db: Db, bank: UUID) -> None:
     await execute(db, "UPDATE privileges SET approved_access = 'Grant'")
 
 
-# The list, its path, and its filters. Each has rows, and most have more than one page.
+# The name of a list, its path, and filters. Each list has rows, and most lists have more than one page.
 CASES = [
     ("entitlements", "/api/entitlements", {}),
     ("entitlements", "/api/entitlements", {"kind": "Permission", "riskRating": "Low"}),
@@ -134,7 +135,10 @@ async def test_every_format_equals_the_list(
 
 
 def _texts(rows: list[opening.Row], like: list[opening.Row]) -> list[opening.Row]:
-    """Keep only text columns, because openpyxl returns times without a zone and empty texts as None."""
+    """Keep only text columns, with None for empty strings, because openpyxl returns None for empty strings.
+
+    openpyxl also returns times without a zone, so times cannot be compared.
+    """
     names = [name for name in like[0] if all(isinstance(row[name], str | None) for row in like)]
     return [{name: row[name] or None for name in names} for row in rows]
 

@@ -177,7 +177,7 @@ def test_xlsx_truncates_text_to_the_size_limit_of_a_cell() -> None:
 
 def test_an_abandoned_parquet_file_ends_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     file = ParquetFile(columns_of(_Note))
-    # The thread takes the last frame just after the queue was found to be not empty.
+    # Simulate that the thread takes the last frame just after the queue was found not to be empty.
     monkeypatch.setattr(file._frames, "empty", lambda: False)
 
     file.close()

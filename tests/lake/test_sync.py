@@ -1,4 +1,4 @@
-"""Test that the lake equals the database after a sync, even after changes, removals, kills or another database."""
+"""Test that the lake equals the database after a sync, even if earlier syncs were killed or used another database."""
 
 import asyncio
 import os
@@ -73,7 +73,7 @@ def lake(tmp_path: Path) -> Path:
 
 
 async def transactions_ended(db: Db) -> None:
-    """Wait until all transactions on the server that began before the last write have ended."""
+    """Wait until all transactions that are running on the server now have ended."""
     written = await fetch_value(db, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
     while await fetch_value(db, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint") < written:  # noqa: ASYNC110
         await asyncio.sleep(0.05)

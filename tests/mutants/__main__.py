@@ -20,7 +20,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ import psycopg
 
 from rolecall.core.postgres import embedded
 from tests.battery.planted import LEFT_OUT
-from tests.conftest import TEMPLATE, make_template
+from tests.conftest import TEMPLATE, collect_ignore, make_template
 from tests.mutants.mutate import Mutant, mutants_of
 from tests.mutants.reaching import FEWEST, Reach, Trace
 from tests.mutants.results import KILLED, Result, Results
@@ -42,7 +42,7 @@ ACCEPTED = Path(__file__).parent / "accepted.toml"
 GOAL = 95.0
 _VERDICTS = (*KILLED, "survived", "untested", "accepted", "not judged")
 _PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-_SLOW = ("tests/console/browser", "tests/battery", "tests/cli/test_serve.py")
+_LEFT_OUT = ("tests/console/browser", "tests/battery", *(f"tests/{path}" for path in collect_ignore))
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ def trace(url: str, places: Sequence[str], processes: int) -> list[Trace]:
     kept = KEPT / "traces"
     code = code_digest()
     listed = [path for place in places for path in sorted((ROOT / place).rglob("test_*.py")) or [ROOT / place]]
-    files = [path for path in listed if not str(path.relative_to(ROOT)).startswith(_SLOW)]
+    files = [path for path in listed if not str(path.relative_to(ROOT)).startswith(_LEFT_OUT)]
     kept.mkdir(parents=True, exist_ok=True)
     names = {str(path.relative_to(ROOT)): kept / f"{code}-{_digest([path])[:12]}.json" for path in files}
     missing = [name for name, stored in names.items() if not stored.exists()]
@@ -133,21 +133,31 @@ def judge(
     files = sorted({test.partition("::")[0] for _, chosen in jobs for test in chosen})
     busy = [(number, part) for number, part in enumerate(work) if part]
     runners = [_start(url, number, _unmutated(part[0]) + part, files, folder) for number, part in busy]
-    count = 0
     try:
         for said in _results(runners):
-            count += 1
             if said["id"] >= 0:
                 mutant, chosen = jobs[said["id"]]
                 yield results.add(mutant, chosen, said["verdict"], said["by"], said["seconds"])
             elif said["verdict"] != "survived":
-                sys.exit(f"This test also fails without a mutant; mend it first: {said['by']}")
+                sys.exit(f"This test also fails without a mutant; fix it first: {said['by']}")
     finally:
         for runner, _ in runners:
             runner.terminate()
-    if count < sum(len(part) + 2 for _, part in busy):
-        print((folder / "0.out").read_text()[-3000:])
+    require_results(folder, {number: len(part) + 2 for number, part in busy})
+
+
+def require_results(folder: Path, expected: Mapping[int, int]) -> None:
+    """Exit if a process wrote fewer results than expected, and print the last output of each such process."""
+    early = [number for number, count in expected.items() if len(_lines(folder / f"{number}.results")) < count]
+    for number in early:
+        print(f"Process {number} ended early:", (folder / f"{number}.out").read_text()[-3000:], sep="\n")
+    if early:
         sys.exit("A process ended early; its last output is above")
+
+
+def _lines(results: Path) -> list[str]:
+    """Return the complete lines of a file that may not exist yet."""
+    return results.read_text().split("\n")[:-1] if results.exists() else []
 
 
 def _results(runners: Sequence[tuple["subprocess.Popen[bytes]", Path]]) -> Iterator[dict[str, Any]]:
@@ -157,7 +167,7 @@ def _results(runners: Sequence[tuple["subprocess.Popen[bytes]", Path]]) -> Itera
     while not over:
         over = all(runner.poll() is not None for runner, _ in runners)
         for _, results in runners:
-            lines = results.read_text().split("\n")[:-1] if results.exists() else []
+            lines = _lines(results)
             yield from map(json.loads, lines[read[results] :])
             read[results] = len(lines)
         time.sleep(0.5)

@@ -257,7 +257,7 @@ class _Walk:
                     self.replace(condition, "False")
 
     def elements(self, node: ast.AST) -> None:
-        """Replace each of several names with the next one, so that one is missing."""
+        """Replace each name in a collection of names with the next one: one name is missing, another occurs twice."""
         names: list[ast.expr] = getattr(node, "elts", [])
         if len(names) > 1 and all(isinstance(name, ast.Name | ast.Attribute) for name in names):
             for name, other in zip(names, [*names[1:], names[0]], strict=True):

@@ -52,8 +52,9 @@ class Reach:
                 run = reduce(or_, (bits[file, line] for line in lines), 0)
                 self.lines[_package(file)][trace.test] |= run
                 self.lines[file][trace.test] = run
-        # The functions that use each name, and the names whose definition uses it; names include their package.
+        # The functions that use each name.
         self.mentions: dict[Name, set[_Function]] = defaultdict(set)
+        # The names whose definitions use each name.
         self.derived: dict[Name, set[Name]] = defaultdict(set)
         # The names that each file assigns at its top level.
         self.assigned: dict[str, set[Name]] = defaultdict(set)
@@ -92,7 +93,7 @@ class Reach:
         traced = set(found)
         if not found:
             found = self._through({(_package(mutant.file), name) for name in mutant.names})
-        # If few tests run the line, processes that tests start may run it too.
+        # If few tests run the line, add all tests of the package: processes that they start may run it too.
         if len(found) < FEWEST or not traced:
             found |= {test for test in self.seconds if test.startswith(own)}
         cost = {test: self._cost(mutant, test) for test in found}
@@ -109,14 +110,14 @@ class Reach:
         return self._diverse_first(mutant.file, [test for *_, test in sorted(order)])
 
     def _diverse_first(self, file: str, tests: list[str]) -> list[str]:
-        """Order tests: the most specific first, then those that run further lines of the file, then of the package."""
+        """Order tests: first the most specific, then tests that run further lines of the file or the package."""
         first, rest = tests[:_SPECIFIC], tests[_SPECIFIC:]
         for place in (file, _package(file)):
             self._take_diverse(self.lines[place], first, rest)
         return first + rest
 
     def _take_diverse(self, lines: Counter[str], first: list[str], rest: list[str]) -> None:
-        """Move tests from `rest` to `first`: those that run the most lines that no test in `first` runs."""
+        """Move tests from `rest` to `first`, each time the test that runs the most further lines per second."""
         for _ in range(_DIVERSE):
             run = reduce(or_, (lines[test] for test in first), 0)
             gain = {test: (lines[test] & ~run).bit_count() / max(self.seconds[test], 0.1) for test in rest}
@@ -134,7 +135,7 @@ class Reach:
         return self.breadth[test] * max(self.seconds[test], 0.1) / max(covered, 1) ** 2
 
     def is_only_in_its_file(self, mutant: Mutant) -> bool:
-        """Return whether on import only constants of its file use the mutated one: nothing must be imported again."""
+        """Return whether, on import, only constants of the same file use the mutated one (so no module is reloaded)."""
         waiting = seen = {(_package(mutant.file), name) for name in mutant.names}
         while waiting:
             waiting = {further for name in waiting for further in self.derived[name]} - seen

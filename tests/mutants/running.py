@@ -54,7 +54,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
 
 
 def _order(first: str, known: Counter[str], near: Counter[str]) -> Callable[[str], tuple[bool, int, int]]:
-    """Return a sort key: first the test that detected this mutant before, then tests that detected others near it."""
+    """Return a sort key: first the test that detected this mutant before, then tests that detected nearby mutants."""
     return lambda test: (test != first, -known[test], -near[test])
 
 
@@ -160,7 +160,7 @@ def _swap(source: bytes, file: Path, functions: dict[str, list[FunctionType]]) -
 
 
 def _rebind(source: bytes, file: Path, line: int) -> bool:
-    """Evaluate a constant and the constants of its file that depend on it again, and replace them in all modules.
+    """Re-evaluate a constant and the constants of its file that depend on it, and replace them in all modules.
 
     Return False if other code of the file uses them on import.
     """
@@ -178,7 +178,7 @@ def _rebind(source: bytes, file: Path, line: int) -> bool:
 
 
 def constants_after(body: list[ast.stmt], line: int) -> list[ast.stmt]:
-    """Return the constant on this line and the constants that depend on it; none if other code uses them on import."""
+    """Return the constant on this line and the constants that depend on it; [] if other code uses them on import."""
     found: list[ast.stmt] = []
     changed: set[str] = set()
     for statement in body:

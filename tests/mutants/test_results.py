@@ -1,4 +1,4 @@
-"""Test how long a stored verdict is valid, and what the tracer records."""
+"""Test how long a stored verdict is valid, what the tracer records, and the report of a process that ended early."""
 
 import ast
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.mutants import results, tracing
+from tests.mutants.__main__ import require_results
 from tests.mutants.mutate import Mutant, mutants_of
 from tests.mutants.results import Results
 
@@ -84,3 +85,25 @@ def test_tracer_records_only_the_start_of_functions_in_files_that_are_not_mutate
 
     assert ast.unparse(tree).count("_record_line") == 1
     assert tracing._places[-1] == ("y.py", 1)
+
+
+@pytest.mark.parametrize("written", ["{}\n", "{}\n{", None])
+def test_output_of_the_process_that_ended_early_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str | None
+) -> None:
+    (tmp_path / "0.results").write_text("{}\n{}\n")
+    if written is not None:
+        (tmp_path / "1.results").write_text(written)
+    for number in (0, 1):
+        (tmp_path / f"{number}.out").write_text(f"output {number}")
+
+    with pytest.raises(SystemExit, match="ended early"):
+        require_results(tmp_path, {0: 2, 1: 2})
+
+    assert capsys.readouterr().out == "Process 1 ended early:\noutput 1\n"
+
+
+def test_run_with_all_results_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "0.results").write_text("{}\n{}\n")
+
+    require_results(tmp_path, {0: 2})

@@ -1,7 +1,7 @@
 """Record which lines of the service each test runs: a pytest plugin that writes one JSON line per test.
 
-It compiles the package with a call before each statement of mutated files, and at the start of each function of all
-others. A tracer of the interpreter would slow down every library as well.
+It compiles the package with a call before each statement of mutated files, and at the start of each function of
+other files. A tracer of the interpreter would slow down every library as well.
 """
 
 import ast

@@ -76,7 +76,7 @@ async def test_run_can_override_filters_and_format(client: httpx2.AsyncClient, d
     ("fields", "field", "message"),
     [
         ({"list": "unicorns"}, "list", "There is no list named unicorns; use one of access, access-changes, "),
-        ({"filters": {"colour": "red"}}, "filters.colour", "The list access-requests has no such filter; use "),
+        ({"filters": {"colour": "red"}}, "filters.colour", "The list access-requests has no filter colour; use "),
         ({"filters": {"status": "odd"}}, "filters.status", "Status must be one of "),
         ({"columns": ["colour"]}, "columns", "The list access-requests has no column colour"),
         ({"columns": ["id", "id"]}, "columns", "Columns must not contain duplicates"),
@@ -197,7 +197,12 @@ def test_a_worker_knows_every_list_that_the_api_knows() -> None:
     [
         ("access", {"asOf": "2999-01-01"}, "filters.asOf", "As of must not be in the future"),
         ("access", {"asOf": "99"}, "filters.asOf", "No import has the number 99; write a date as 2026-03-01"),
-        ("access-changes", {"from": "2026-05-01", "until": "2026-04-30"}, "filters.until", "Until must be after from"),
+        (
+            "access-changes",
+            {"from": "2026-05-01", "until": "2026-04-30"},
+            "filters.until",
+            "Until must be after the start of the period (from)",
+        ),
         ("holders", {"id": "nonsense"}, "filters.id", "Entitlement with id nonsense not found"),
     ],
 )
@@ -223,7 +228,9 @@ async def test_a_location_must_be_inside_the_roots(db: Db, config: Config, token
             answer = await client.post("/api/reports", json=body)
             return None if answer.status_code == 201 else problems(answer)["schedule.location"]
 
-        outside = "Location is outside of ROLECALL_REPORT_ROOTS"
+        outside = (
+            "Location is outside of ROLECALL_REPORT_ROOTS; choose a folder inside, or ask the operator to add this one"
+        )
         assert await said(str(tmp_path / "reports")) is None
         monthly = tmp_path / "reports" / "monthly"
         assert await said(str(monthly)) == "Location must be a folder that exists; create it first"

@@ -7,6 +7,7 @@ import httpx2
 
 from rolecall.core.db import Db
 from tests.builders import an_application
+from tests.sources.sourcing import SCIM_USER_COLUMNS
 
 CONNECTOR: dict[str, Any] = {
     "name": "Push",
@@ -14,12 +15,7 @@ CONNECTOR: dict[str, Any] = {
         {
             "name": "Users",
             "content": "users",
-            "columns": {
-                "userName": "Username",
-                "displayName": "Name",
-                "emails[type=work].value": "Email",
-                "active": "Active",
-            },
+            "columns": SCIM_USER_COLUMNS,
             "shape": {
                 "ignore": ["id", "schemas", "emails", "groups", "externalId"],
                 "contents": [

@@ -42,7 +42,7 @@ async def test_activity_and_approval_name_the_owner_and_the_stand_in(client: htt
     assert (approval["approver"]["name"], approval["standIn"]["name"]) == ("Hana Makinen", "Sam Else")
 
 
-async def test_one_person_does_not_give_both_approvals(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_one_person_cannot_give_both_approvals(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await waiting(db, client)
     sam, chief = await an_identity(db, "Sam", "Else"), UUID(await owner_of_ledger(db))
     for owner in (cast.company.owner, chief):
@@ -72,9 +72,7 @@ async def test_stand_in_who_may_not_decide_is_refused(client: httpx2.AsyncClient
         await approve_as(db, stand_in, cast.conflict)
 
 
-async def test_person_in_conflict_does_not_choose_who_approves_for_the_owner(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_person_in_conflict_cannot_choose_who_approves_for_the_owner(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await waiting(db, client)
     sam = await an_identity(db, "Sam", "Else")
     await a_stand_in(db, cast.company.owner, cast.company.sofia)

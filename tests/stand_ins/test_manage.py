@@ -98,7 +98,7 @@ async def test_person_who_cannot_sign_in_or_decide_cannot_stand_in(
     assert [each["standInId"] for each in said] == [
         "Grace Hopper is Disabled and cannot sign in; choose another person",
         "Robo Account is of type Service Account, which cannot sign in; choose another person",
-        "Nina Auditor has the role Auditor, which does not decide; choose another person",
+        "Nina Auditor has the role Auditor and cannot decide; choose another person",
     ]
 
 

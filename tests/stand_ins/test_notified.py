@@ -95,7 +95,7 @@ async def test_messages_about_stand_ins_named_and_ended_are_limited(db: Db) -> N
     assert len(await notified(db, company.grace)) == 10
 
 
-async def test_administrators_can_respond_at_once_if_every_stand_in_became_an_auditor(db: Db) -> None:
+async def test_administrators_can_respond_at_once_if_the_supervisor_of_an_absent_reviewer_is_an_auditor(db: Db) -> None:
     company = await a_company(db)
     sam = await an_identity(db, "Sam", "Else")
     await execute(db, "UPDATE identities SET supervisor_id = %(sam)s WHERE id = %(id)s", sam=sam, id=company.grace)

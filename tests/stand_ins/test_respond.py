@@ -203,7 +203,10 @@ async def test_token_records_who_responded_for_the_reviewer(client: httpx2.Async
     made = (await client.post(f"/api/access-requests/{request}/respond", json=body)).json()
 
     assert early.json()["errors"] == [
-        {"field": "standInId", "message": f"Identity with id {office.sam} does not stand in for this person now"}
+        {
+            "field": "standInId",
+            "message": f"Identity with id {office.sam} does not stand in for this person now; use a current stand-in",
+        }
     ]
     said = [entry["content"] for entry in made["activity"]]
     assert any(each.startswith("Sam Else approved, standing in for Grace Hopper, recorded by ") for each in said)
@@ -279,7 +282,7 @@ async def test_one_stand_in_does_not_respond_for_two_reviewers(db: Db, office: O
 
 
 async def approve_partly(db: Db, person: UUID, request: UUID, reviewer: UUID) -> str:
-    """Approve a request for one reviewer while another of its rules is unmet; return the text of the activity entry."""
+    """Approve a request that another reviewer must approve too; return the text of the activity entry."""
     async with db.transaction():
         detail = await actions.respond(
             db, await caller_of(db, person), str(request), {**APPROVED, "reviewerId": str(reviewer)}, facts()
@@ -288,7 +291,7 @@ async def approve_partly(db: Db, person: UUID, request: UUID, reviewer: UUID) ->
 
 
 async def test_supervisor_who_entered_the_leave_does_not_stand_in(db: Db, office: Office) -> None:
-    """Grace owns Payroll. Rosa, her supervisor, sends her on leave; Rosa's supervisor stands in."""
+    """Rosa, the supervisor of Grace, sends her on leave; Rosa's supervisor stands in."""
     top = await an_identity(db, "Tina", "Top")
     await execute(db, "UPDATE identities SET supervisor_id = %(top)s WHERE id = %(id)s", top=top, id=office.rosa)
     request = await office.request(db)
@@ -301,7 +304,10 @@ async def test_supervisor_who_entered_the_leave_does_not_stand_in(db: Db, office
 
 
 async def test_supervisor_who_entered_the_leave_does_not_stand_in_through_others(db: Db, office: Office) -> None:
-    """Rosa sends Grace on leave; Rosa's supervisor, who stands in, named Rosa. Then Grace names Rosa herself."""
+    """Rosa enters Grace's leave, so Rosa's supervisor Tina stands in for Grace.
+
+    Tina named Rosa as her own stand-in, but Rosa cannot respond for Grace until Grace names her directly.
+    """
     top = await an_identity(db, "Tina", "Top", email="tina@test.example")
     await execute(db, "UPDATE identities SET supervisor_id = %(top)s WHERE id = %(id)s", top=top, id=office.rosa)
     await a_stand_in(db, top, office.rosa)

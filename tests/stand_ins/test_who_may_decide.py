@@ -23,7 +23,7 @@ PEOPLE = 6
 
 
 class World(msgspec.Struct):
-    """People by number: who is active or on leave, who supervises them, and who was named for which type.
+    """People by number: who is active or on leave, who supervises them, and who was named as stand-in for which type.
 
     `entered` means that the supervisor entered the leave.
     """
@@ -50,9 +50,9 @@ class World(msgspec.Struct):
         return None
 
     def chain(self, person: int, type: RequirementType, *, excluded: int | None = None) -> set[int]:
-        """Return the stand-ins of a person. An excluded person neither decides nor chooses who does.
+        """Return the stand-ins of a person. The chain ends before the excluded person.
 
-        The same holds for a person who entered the leave of someone earlier in the chain, unless the absent person
+        It also ends before a person who entered the leave of someone earlier in the chain, unless that absent person
         named them directly.
         """
         before, each = [person], self.stand_in(person, type)
@@ -62,7 +62,7 @@ class World(msgspec.Struct):
         return {*before[1:]}
 
     def author(self, person: int) -> int | None:
-        """Return the person who entered the leave."""
+        """Return the supervisor if they entered the person's current leave, else None."""
         return self.supervisor[person] if self.absent[person] and self.entered[person] else None
 
 

@@ -106,7 +106,7 @@ async def test_all_validation_errors_are_reported(client: httpx2.AsyncClient) ->
     assert await problems(client) == {"name": "Name is required"}
     assert await problems(client, name=" ", scopes=[], expiresInDays=0) == {
         "name": "Name is required",
-        "scopes": "Scopes must have at least 1 entries",
+        "scopes": "Scopes must have at least 1 entry",
         "expiresInDays": "Expires in days must be at least 1",
     }
     assert await problems(client, name="x" * 101, scopes=["all", 7], expiresInDays="90") == {

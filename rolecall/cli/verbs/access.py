@@ -1,4 +1,4 @@
-"""List the commands for identities, their access, access models and separation of duties."""
+"""Define the commands for identities, their access, access models and separation of duties."""
 
 from rolecall.cli.verbs.model import EXAMPLE_ID, PEOPLE, Noun, Verb
 from rolecall.client import calls

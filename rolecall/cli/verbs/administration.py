@@ -1,4 +1,4 @@
-"""List the commands for reports, webhooks and notifications."""
+"""Define the commands for reports, webhooks and notifications."""
 
 from rolecall.cli.verbs.model import EXAMPLE_ID, Noun, Verb
 from rolecall.client import calls

@@ -1,4 +1,4 @@
-"""List the commands for applications, their sources and imports."""
+"""Define the commands for applications, their sources, carriers and imports."""
 
 from rolecall.cli.verbs.model import EXAMPLE_ID, Noun, Verb
 from rolecall.client import calls

@@ -1,4 +1,4 @@
-"""List the commands for personnel events, access requests and stand-ins."""
+"""Define the commands for personnel events, access requests and stand-ins."""
 
 from rolecall.cli.verbs.model import EXAMPLE_ID, Noun, Verb
 from rolecall.client import calls

@@ -1,4 +1,4 @@
-"""List the commands for access reviews."""
+"""Define the commands for access reviews."""
 
 from rolecall.cli.verbs.model import EXAMPLE_ID, Noun, Verb
 from rolecall.client import calls

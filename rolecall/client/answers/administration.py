@@ -66,7 +66,7 @@ class DeliveredEvent(Answer):
 
 
 class Delivery(Answer):
-    """The body of a webhook delivery; plain text posted to `callback` becomes an activity entry of the request."""
+    """The body of a webhook delivery about a request; text posted to `callback` is added to the request's activity."""
 
     id: UUID
     created_date: datetime

@@ -145,6 +145,27 @@ class Dispute(Answer):
     people: list[Person]
 
 
+class DryRunTotals(Answer):
+    accounts: int
+    active: int
+    inactive: int
+    groups: int
+    memberships: int
+    permissions: int
+    assignments: int
+
+
+class ContentReading(Answer):
+    file: str
+    content: str
+    rows: int
+    read: int
+    rejected: int
+    left_out: dict[str, int]
+    columns_not_read: list[str]
+    cells_not_read: int
+
+
 class DryRun(Answer):
     id: UUID
     kind: str
@@ -162,6 +183,8 @@ class DryRun(Answer):
     changes: list[ChangeCount] | None
     matches: MatchCounts | None
     disputes: list[Dispute] | None
+    totals: DryRunTotals | None
+    readings: list[ContentReading] | None
 
     @property
     def is_over(self) -> bool:
@@ -196,6 +219,19 @@ class ProposedContent(Answer):
     shape: Json
     questions: list[OpenQuestion]
     understood: list[dict[str, str]]
+    place: str | None
+    statements: list[str]
+
+
+class ColumnAccount(Answer):
+    header: str
+    place: str | None
+    becomes: str
+    how: str
+    may_be_access: str | None
+    separator: str | None
+    values: int
+    examples: list[str]
 
 
 class ProposedFile(Answer):
@@ -214,6 +250,7 @@ class ProposedFile(Answer):
     sheets: list[str]
     records: str | None
     lists: list[str]
+    columns: list[ColumnAccount]
 
 
 class FileGroupTemplate(Answer):

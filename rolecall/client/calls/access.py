@@ -10,7 +10,7 @@ from rolecall.client.calls.describe import Call, Id, When
 
 
 def list_identities() -> Call[Page[answers.Identity]]:
-    """List identities by name."""
+    """List identities, ordered by last name, then first name."""
     return describe.get(Page[answers.Identity], "/api/identities")
 
 
@@ -24,7 +24,7 @@ def search_identities(
 ) -> Call[Page[answers.Identity]]:
     """Find people by a prefix of their names or e-mail, by employee ID or id, and by status, type and department.
 
-    `whole` matches only complete names and e-mails.
+    `whole` finds only people whose complete name or e-mail matches. Without filters, everyone is listed.
     """
     given = {"q": text, "whole": "true" if whole else None, "status": status, "type": type, "department": department}
     return describe.get(Page[answers.Identity], "/api/identities/search", **given)
@@ -61,7 +61,7 @@ def list_entitlements(
     tag: str | None = None,
     as_of: When | int | None = None,
 ) -> Call[answers.PastPage[answers.Entitlement]]:
-    """List groups and permissions of all applications, now or as of a time or an import number."""
+    """List groups and permissions of all applications, ordered by name, now or as of a time or an import."""
     return describe.get(
         answers.PastPage[answers.Entitlement],
         "/api/entitlements",
@@ -120,12 +120,12 @@ class DutyRuleChanges(DutyRuleFields, total=False):
 
 
 def list_duties() -> Call[Page[answers.DutyItem]]:
-    """List duties by name."""
+    """List duties, ordered by name, with how many entitlements they match and how many people hold them."""
     return describe.get(Page[answers.DutyItem], "/api/duties")
 
 
 def get_duty(duty_id: Id) -> Call[answers.Duty]:
-    """Get a duty, the entitlements that its patterns match, and the rules that use it."""
+    """Get a duty, with the number of entitlements that each pattern matches and the rules that use the duty."""
     return describe.get(answers.Duty, "/api/duties/{}", duty_id)
 
 
@@ -150,12 +150,12 @@ def delete_duty(duty_id: Id) -> Call[None]:
 
 
 def list_duty_holders(duty_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.DutyHolder]]:
-    """List the holders of a duty and the access that gives it, now or as of a time or an import."""
+    """List the people who hold a duty, ordered by name, with the access that gives it; now, or at a time or import."""
     return describe.get(Page[answers.DutyHolder], "/api/duties/{}/holders", duty_id, as_of=as_of)
 
 
 def list_duty_rules() -> Call[Page[answers.DutyRuleItem]]:
-    """List rules by name, each with its number of conflicts."""
+    """List rules, ordered by name, with the numbers of their open and excepted conflicts."""
     return describe.get(Page[answers.DutyRuleItem], "/api/duty-rules")
 
 
@@ -193,7 +193,7 @@ def list_conflicts(
     identity_id: Id | None = None,
     as_of: When | int | None = None,
 ) -> Call[Page[answers.ConflictItem]]:
-    """List conflicts, newest first, now or as of a time or an import."""
+    """List conflicts, newest first: current and ended ones, or those as of a time or an import."""
     return describe.get(
         Page[answers.ConflictItem],
         "/api/conflicts",
@@ -210,7 +210,7 @@ def get_conflict(conflict_id: Id) -> Call[answers.ConflictDetail]:
 
 
 def list_conflict_exceptions(*, status: str | None = None) -> Call[Page[answers.ConflictException]]:
-    """List exceptions with their controls, newest first."""
+    """List exceptions with their controls and approvals, newest first."""
     return describe.get(Page[answers.ConflictException], "/api/conflicts/exceptions", status=status)
 
 
@@ -247,5 +247,5 @@ def approve_exception(
 
 
 def withdraw_exception(conflict_id: Id, *, comment: str | None = None) -> Call[answers.ConflictDetail]:
-    """Withdraw or reject the requested exception, or end the one in force."""
+    """Withdraw or reject the requested exception; if there is none, end the one in force."""
     return describe.post(answers.ConflictDetail, "/api/conflicts/{}/withdraw", conflict_id, comment=comment)

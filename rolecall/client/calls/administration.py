@@ -18,7 +18,7 @@ class WebhookChanges(TypedDict, total=False):
 
 
 def list_webhooks() -> Call[Page[answers.Webhook]]:
-    """List webhooks by name."""
+    """List webhooks, ordered by name."""
     return describe.get(Page[answers.Webhook], "/api/webhooks")
 
 
@@ -63,7 +63,7 @@ def rotate_secret(webhook_id: Id) -> Call[answers.WebhookWithSecret]:
 
 
 def recover_webhook(webhook_id: Id, since: When) -> Call[answers.Webhook]:
-    """Resend all unsuccessful deliveries since a time."""
+    """Resend deliveries that have not succeeded, except tests, if they were created since the given time."""
     return describe.post(answers.Webhook, "/api/webhooks/{}/recover", webhook_id, since=since)
 
 
@@ -120,14 +120,14 @@ def mark_all_notifications() -> Call[None]:
 
 
 def get_notification_preferences() -> Call[answers.NotificationPreferences]:
-    """Get your preferences for notifications: channel and rhythm for each kind."""
+    """Get your preferences for notifications: the time zone, and the channel and rhythm for each kind."""
     return describe.get(answers.NotificationPreferences, "/api/notification-preferences")
 
 
 def change_notification_preferences(
     **fields: Unpack[NotificationPreferenceChanges],
 ) -> Call[answers.NotificationPreferences]:
-    """Change your preferences for notifications; a kind without channel and rhythm uses the default again."""
+    """Change the given preferences. Without channel and rhythm, a kind of notification follows the default again."""
     return describe.call("PATCH", answers.NotificationPreferences, "/api/notification-preferences", body=fields)
 
 
@@ -156,17 +156,17 @@ def try_notifications(address: str = "", *, channel: str = "Email") -> Call[answ
 
 
 def list_notification_messages(*, outcome: str | None = None) -> Call[Page[answers.NotificationMessageItem]]:
-    """List the messages that were sent, newest first."""
+    """List messages with their outcomes, newest first."""
     return describe.get(Page[answers.NotificationMessageItem], "/api/notification-messages", outcome=outcome)
 
 
 def get_notification_message(message_id: Id) -> Call[answers.NotificationMessage]:
-    """Get one message as it was sent."""
+    """Get one message with its text."""
     return describe.get(answers.NotificationMessage, "/api/notification-messages/{}", message_id)
 
 
 def report_bounced_message(mail: str) -> Call[answers.BounceResult]:
-    """Mark a message as bounced; `mail` is the delivery report with its headers."""
+    """Mark a message as bounced if `mail`, a mail with headers, is a delivery report of a permanent failure."""
     return describe.post(answers.BounceResult, "/api/notification-messages/bounce", mail=mail)
 
 
@@ -201,7 +201,7 @@ def revoke_token(token_id: Id) -> Call[None]:
 
 
 def get_settings() -> Call[Json]:
-    """Get the settings."""
+    """Get the settings of the service, such as custom fields, approval policy, limits and retention."""
     return describe.get(dict[str, Any], "/api/settings")
 
 
@@ -211,7 +211,7 @@ def change_settings(**fields: Unpack[SettingsChanges]) -> Call[Json]:
 
 
 def get_configuration() -> Call[Json]:
-    """Get the configuration of the service in the format of a configuration file."""
+    """Get the configuration of the service, without secrets. A section is null if you lack the scope to read it."""
     return describe.get(dict[str, Any], "/api/configuration")
 
 
@@ -239,12 +239,12 @@ def list_audit_events(
 
 
 def verify_audit_events() -> Call[answers.AuditVerdict]:
-    """Verify the audit hash chain, entry by entry."""
+    """Verify the audit hash chains, entry by entry."""
     return describe.get(answers.AuditVerdict, "/api/audit-events/verify")
 
 
 def list_exports() -> Call[Page[answers.Export]]:
-    """List exports, newest first."""
+    """List exports, newest first: all of them with the scope `audit:read`, otherwise only your own."""
     return describe.get(Page[answers.Export], "/api/exports")
 
 
@@ -269,7 +269,7 @@ class ReportChanges(ReportFields, total=False):
 
 
 def list_reports() -> Call[Page[answers.Report]]:
-    """List reports by name, each with its last run."""
+    """List reports, ordered by name, each with its last run."""
     return describe.get(Page[answers.Report], "/api/reports")
 
 

@@ -30,7 +30,7 @@ class ApplicationChanges(ApplicationFields, total=False):
 
 
 def list_applications() -> Call[Page[answers.ApplicationSummary]]:
-    """List applications by name."""
+    """List applications, ordered by name."""
     return describe.get(Page[answers.ApplicationSummary], "/api/applications")
 
 
@@ -57,19 +57,19 @@ def change_application(application_id: Id, **fields: Unpack[ApplicationChanges])
 def list_accounts(
     application_id: Id, *, match: str | None = None, as_of: When | int | None = None
 ) -> Call[Page[answers.Account]]:
-    """List the accounts of an application, now or as of a time or an import number."""
+    """List an application's accounts, ordered by username, now or as of a time or an import."""
     return describe.get(
         Page[answers.Account], "/api/applications/{}/accounts", application_id, match=match, as_of=as_of
     )
 
 
 def list_groups(application_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.Group]]:
-    """List the groups of an application, now or as of a time or an import number."""
+    """List an application's groups, ordered by name, now or as of a time or an import."""
     return describe.get(Page[answers.Group], "/api/applications/{}/groups", application_id, as_of=as_of)
 
 
 def list_permissions(application_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.Permission]]:
-    """List the permissions of an application, now or as of a time or an import number."""
+    """List an application's permissions, now or as of a time or an import."""
     return describe.get(Page[answers.Permission], "/api/applications/{}/permissions", application_id, as_of=as_of)
 
 
@@ -104,7 +104,7 @@ def list_all_accounts(
     never_used: bool | None = None,
     as_of: When | int | None = None,
 ) -> Call[answers.PastPage[answers.RosterAccount]]:
-    """List accounts across applications, now or as of a time or an import number."""
+    """List accounts across applications, ordered by application and username, now or as of a time or an import."""
     flags = {"is_active": active, "leaver": leaver, "privileged": privileged, "never_used": never_used}
     return describe.get(
         answers.PastPage[answers.RosterAccount],
@@ -130,7 +130,10 @@ def get_account_access(account_id: Id, *, as_of: When | int | None = None) -> Ca
 
 
 def list_imports(*, application_id: Id | None = None) -> Call[Page[answers.ImportItem]]:
-    """List imports, newest first."""
+    """List imports, newest start first; those that wait to start come first.
+
+    An import that was canceled before it started is listed at the time of its cancellation.
+    """
     return describe.get(Page[answers.ImportItem], "/api/application-imports", application_id=application_id)
 
 

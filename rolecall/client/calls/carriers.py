@@ -62,7 +62,7 @@ def release_carrier(application_id: Id, *, access_request_ids: Sequence[str] | N
 
 
 def carry_out(application_id: Id, access_request_id: Id) -> Call[answers.Carrier]:
-    """Give an open request to the carrier again, for example one that the carrier left to a person."""
+    """Give the carrier an open request, for example one that it left to a person."""
     return describe.post(
         answers.Carrier, f"{_PATH}/carry-out", application_id, access_request_id=str(access_request_id)
     )

@@ -37,7 +37,7 @@ def list_requests(
 
 
 def list_stalled_requests() -> Call[Page[answers.StalledRequest]]:
-    """List requests that wait for people, with the people, the time and the reason."""
+    """List requests that wait for people, with reviewers, waiting time and reasons, longest wait first."""
     return describe.get(Page[answers.StalledRequest], "/api/access-requests/stalled")
 
 
@@ -100,7 +100,7 @@ def preview_request(
 
 
 def get_request_conflicts(request_id: Id) -> Call[answers.RequestConflicts]:
-    """Get the conflicts of duties that an access request would cause."""
+    """List the conflicts of duties that an access request would create, as found at the last check."""
     return describe.get(answers.RequestConflicts, "/api/access-requests/{}/conflicts", request_id)
 
 
@@ -196,7 +196,7 @@ class IdentityFields(TypedDict, total=False):
 def list_events(
     *, identity_id: Id | None = None, type: str | None = None, status: str | None = None
 ) -> Call[Page[answers.EventItem]]:
-    """List personnel events by effective date, newest first."""
+    """List personnel events, latest effective date first."""
     return describe.get(
         Page[answers.EventItem], "/api/personnel-events", identity_id=identity_id, type=type, status=status
     )
@@ -210,7 +210,7 @@ def get_event(event_id: Id) -> Call[answers.Event]:
 def onboard(
     *, effective_date: When, comment: str | None = None, **identity: Unpack[IdentityFields]
 ) -> Call[answers.Event]:
-    """Onboard a person."""
+    """Create an onboarding event and the identity of the new person."""
     return describe.post(
         answers.Event,
         "/api/personnel-events/onboard",
@@ -221,7 +221,7 @@ def onboard(
 
 
 def offboard(identity_id: Id, *, effective_date: When, comment: str | None = None) -> Call[answers.Event]:
-    """Offboard a person."""
+    """Create an offboarding event."""
     return describe.post(
         answers.Event,
         "/api/personnel-events/offboard",
@@ -254,7 +254,7 @@ def transition_role(
 def begin_absence(
     identity_id: Id, *, effective_date: When, end_date: When | None = None, comment: str | None = None
 ) -> Call[answers.Event]:
-    """Begin a leave of absence."""
+    """Create a leave of absence event."""
     return describe.post(
         answers.Event,
         "/api/personnel-events/leave-of-absence",
@@ -291,12 +291,12 @@ def assign_event(event_id: Id, assignee_id: Id) -> Call[answers.Event]:
 
 
 def set_return_date(event_id: Id, end_date: When) -> Call[answers.Event]:
-    """Set the end of a leave of absence."""
+    """Set the return date of a leave of absence whose Removal stage has not started."""
     return describe.post(answers.Event, "/api/personnel-events/{}/return-date", event_id, end_date=end_date)
 
 
 def cancel_event(event_id: Id, *, comment: str | None = None) -> Call[answers.Event]:
-    """Cancel a personnel event and its unfinished requests."""
+    """Cancel a personnel event and its unfinished access requests. Changes that have taken effect stay."""
     return describe.post(answers.Event, "/api/personnel-events/{}/cancel", event_id, comment=comment)
 
 
@@ -323,7 +323,7 @@ class ModelChanges(ModelFields, total=False):
 
 
 def list_models() -> Call[Page[answers.AccessModelItem]]:
-    """List access models by name."""
+    """List access models, ordered by name."""
     return describe.get(Page[answers.AccessModelItem], "/api/access-models")
 
 
@@ -343,7 +343,7 @@ def change_model(model_id: Id, **fields: Unpack[ModelChanges]) -> Call[answers.A
 
 
 def list_members(model_id: Id) -> Call[Page[answers.Identity]]:
-    """List the identities that the committed model matches."""
+    """List the identities that the committed model matches, ordered by name."""
     return describe.get(Page[answers.Identity], "/api/access-models/{}/members", model_id)
 
 
@@ -361,7 +361,7 @@ def commit_model(model_id: Id, *, allow_unknown: bool = False) -> Call[answers.A
 
 
 def list_stand_ins(*, identity_id: Id | None = None, stand_in_id: Id | None = None) -> Call[Page[answers.StandIn]]:
-    """List stand-ins, newest first."""
+    """List the stand-ins that people named, newest first."""
     return describe.get(Page[answers.StandIn], "/api/stand-ins", identity_id=identity_id, stand_in_id=stand_in_id)
 
 

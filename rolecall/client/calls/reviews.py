@@ -68,12 +68,15 @@ def check_population(review_id: Id) -> Call[answers.PopulationCheck]:
 
 
 def close_review(review_id: Id, *, confirm: bool = False) -> Call[answers.Review]:
-    """Close a review after its due date; `confirm` is required if that would flag many accounts."""
+    """Close a review whose due date has passed, or whose items are all submitted.
+
+    `confirm` is required if closing would flag many accounts.
+    """
     return describe.post(answers.Review, "/api/reviews/{}/close", review_id, confirm=confirm)
 
 
 def cancel_review(review_id: Id) -> Call[answers.Review]:
-    """Cancel a review; its items are withdrawn."""
+    """Cancel a review. Items without a request are withdrawn, even if they were decided; existing requests continue."""
     return describe.post(answers.Review, "/api/reviews/{}/cancel", review_id)
 
 
@@ -91,7 +94,7 @@ def list_review_items(
     identity_id: Id | None = None,
     reason: str | None = None,
 ) -> Call[Page[answers.ReviewItem]]:
-    """List the items of a review by person, application and risk."""
+    """List the items of a review, ordered by person, application, account and risk."""
     return describe.get(
         Page[answers.ReviewItem],
         "/api/reviews/{}/items",
@@ -105,7 +108,7 @@ def list_review_items(
 
 
 def list_new_access(review_id: Id) -> Call[Page[answers.NewAccess]]:
-    """List access that appeared after a review was opened."""
+    """List access that appeared in the applications of a review after it was opened."""
     return describe.get(Page[answers.NewAccess], "/api/reviews/{}/new-access", review_id)
 
 
@@ -136,7 +139,7 @@ def decide_review_items(
 def submit_review(
     review_id: Id, *, reviewer_id: Id | None = None, statement: str | None = None
 ) -> Call[answers.ReviewSubmission]:
-    """Sign the decisions of a reviewer; access requests then carry them out."""
+    """Sign the decisions of a reviewer. They are then final, and access requests carry them out."""
     return describe.post(
         answers.ReviewSubmission, "/api/reviews/{}/submit", review_id, reviewer_id=reviewer_id, statement=statement
     )
@@ -190,7 +193,7 @@ def reassign_review_item(review_item_id: Id, identity_id: Id, *, comment: str) -
 def accept_review_item(
     review_item_id: Id, *, reason: str, until: When, identity_id: Id | None = None
 ) -> Call[answers.ReviewItemDetail]:
-    """Accept flagged access until a date, as the owner of the application."""
+    """Accept flagged access until a date, as the owner of the application or, if the owner cannot, an administrator."""
     return describe.post(
         answers.ReviewItemDetail,
         "/api/review-items/{}/accept",
@@ -218,7 +221,7 @@ class ReviewTemplateChanges(ReviewTemplateFields, total=False):
 
 
 def list_review_templates() -> Call[Page[answers.ReviewTemplate]]:
-    """List the templates of recurring reviews."""
+    """List the templates of recurring reviews, ordered by name."""
     return describe.get(Page[answers.ReviewTemplate], "/api/review-templates")
 
 

@@ -36,7 +36,10 @@ def put_source(
 
 
 def delete_source(application_id: Id) -> Call[None]:
-    """Remove the live source of an application and its stored secret; imported data stays."""
+    """Remove the live source of an application and its stored secret; imported data stays.
+
+    If it is a SCIM Push source, its tokens are revoked and the pushed records are deleted.
+    """
     return describe.call("DELETE", type(None), _PATH, application_id)
 
 
@@ -64,5 +67,5 @@ def create_push_token(
 
 
 def revoke_push_token(scim_token_id: Id) -> Call[None]:
-    """Revoke a SCIM token, with effect on the next request."""
+    """Revoke a SCIM token. The next request with it is refused."""
     return describe.call("DELETE", type(None), "/api/scim-tokens/{}", scim_token_id)
