@@ -10,7 +10,7 @@ import polars as pl
 
 from rolecall.application_imports.apply import identities
 from rolecall.application_imports.apply.intervals import close_intervals, open_intervals
-from rolecall.application_imports.compare.change_set import random_ids
+from rolecall.application_imports.compare.change_set import ordered_ids
 from rolecall.application_imports.compare.copying import copy_in, copy_out
 from rolecall.application_imports.compare.people import PeopleChanges
 from rolecall.application_imports.model import IDENTITIES
@@ -76,7 +76,7 @@ async def _with_identities(db: Db, people: pl.DataFrame, fields: set[str]) -> pl
     if "email" in fields:
         people = _by_email(people, there.filter(pl.col("employee_id") == ""))
     made = people.filter(pl.col("known").is_null()).select("employee_id")
-    ids = made.with_columns(random_ids(made.height).alias("made"))
+    ids = made.with_columns(ordered_ids(made.height).alias("made"))
     people = people.join(ids, on="employee_id", how="left", maintain_order="left")
     people = people.with_columns(identity_id=pl.coalesce("known", "made"), is_made=pl.col("known").is_null()).drop(
         "known", "made"
