@@ -9,7 +9,7 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.web.bodies import AnyRequest, Carried
-from rolecall.web.operations import operation, plain_json
+from rolecall.web.operations import operation
 
 
 @operation("GET", "/", scope=Scope.CONFIG_MANAGE)
@@ -18,20 +18,19 @@ async def get_configuration(db: Db, caller: Caller) -> Configuration:
     return await queries.get(db, caller)
 
 
-async def _with_names(request: AnyRequest, config: Config) -> Carried:
-    carried = await plain_json(request, config)
+async def _with_names(request: AnyRequest, config: Config, carried: Carried) -> Carried:
     hooks = carried.raw.get("webhooks")
     urls = [hook.get("url") for hook in hooks if isinstance(hook, dict)] if isinstance(hooks, list) else []
     return msgspec.structs.replace(carried, addresses=await address_check.looked_up(urls))
 
 
-@operation("POST", "/plan", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody, read_body=_with_names)
+@operation("POST", "/plan", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody, prepare=_with_names)
 async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
     """Preview what applying a configuration would change."""
     return await actions.plan_configuration(db, caller, raw, facts, config)
 
 
-@operation("PUT", "/", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody, read_body=_with_names)
+@operation("PUT", "/", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody, prepare=_with_names)
 async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
     """Apply a configuration, all or nothing. Records it does not mention stay unchanged."""
     return await actions.apply_configuration(db, caller, raw, facts, config)

@@ -45,7 +45,7 @@ from rolecall.reviews.workspace import count_waiting
 from rolecall.settings.policy import RequirementType
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_query
 from rolecall.web.correlation import correlation_id
-from rolecall.web.operations import ReadBody
+from rolecall.web.operations import Prepare, ReadBody
 from rolecall.web.services import Services
 
 
@@ -123,6 +123,7 @@ class Screen(msgspec.Struct, frozen=True):
     is_open: bool
     query: dict[str, Reader]
     read_body: ReadBody
+    prepare: Prepare | None
     # For a path with a verb: the audited operation of each verb.
     verbs: Mapping[str, str]
     delay_seconds: float
@@ -141,6 +142,7 @@ def screen(
     open: bool = False,
     query: dict[str, Reader] | None = None,
     read_body: ReadBody = plain_form,
+    prepare: Prepare | None = None,
     verbs: Mapping[str, str] | None = None,
     delay_seconds: float = 0,
     revokes: bool = False,
@@ -149,14 +151,26 @@ def screen(
 
     `limits` says whether people who see only their own records may open it: see `Screen`. `needs` is the verb that
     their relation to the record must allow; by default they must see the record. `delay_seconds` delays the response
-    after the commit; `revokes` serializes the screen with others that revoke authority, as in operations of the API.
+    after the commit; `revokes` serializes the screen with others that revoke authority, and `prepare` does slow work
+    before the transaction, as in operations of the API.
     """
 
     def decorate(function: Function) -> HTTPRouteHandler:
         readers = {name: optional(reader) for name, reader in (query or {}).items()}
         wants = frozenset(inspect.signature(function).parameters)
         spec = Screen(
-            scope, limits, needs, open, readers, read_body, verbs or {}, delay_seconds, revokes, function, wants
+            scope,
+            limits,
+            needs,
+            open,
+            readers,
+            read_body,
+            prepare,
+            verbs or {},
+            delay_seconds,
+            revokes,
+            function,
+            wants,
         )
         serve = _show if method == "GET" else _act
 
@@ -203,6 +217,11 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
         # Read the body before taking a database connection, so that a slow sender does not exhaust the pool.
         carried = await _read_body(spec, request, services.config)
         with carried.held:
+            if spec.prepare:
+                async with services.pool.connection() as visit.db, visit.db.transaction():
+                    await _sign(spec, visit)
+                request.scope["user"] = visit.caller
+                carried = await spec.prepare(request, services.config, carried)
             async with services.pool.connection() as visit.db, transaction(visit.db, "screen"):
                 await _sign(spec, visit)
                 visit.raw, visit.addresses = carried.raw, carried.addresses

@@ -78,13 +78,12 @@ async def get_notification_settings(db: Db) -> NotificationSettings:
     return await queries.settings(db)
 
 
-async def _with_names(request: AnyRequest, config: Config) -> Carried:
-    carried = await plain_json(request, config)
+async def _with_names(request: AnyRequest, config: Config, carried: Carried) -> Carried:
     urls = [carried.raw.get(field) for field in ("slackUrl", "teamsUrl")]
     return msgspec.structs.replace(carried, addresses=await address_check.looked_up(urls))
 
 
-@operation("PATCH", "/", scope=Scope.CONFIG_MANAGE, body=NotificationSettingsBody, read_body=_with_names)
+@operation("PATCH", "/", scope=Scope.CONFIG_MANAGE, body=NotificationSettingsBody, prepare=_with_names)
 async def change_notification_settings(
     db: Db, caller: Caller, raw: Json, facts: Facts, config: Config
 ) -> NotificationSettings:
@@ -102,16 +101,15 @@ async def preview_notification_template(raw: Json, facts: Facts, config: Config)
     return actions.preview(raw, facts, config)
 
 
-async def _tried(request: AnyRequest, config: Config) -> Carried:
+async def _send_test(request: AnyRequest, config: Config, carried: Carried) -> Carried:
     """Send the test before the operation takes a database connection, because the server may be slow."""
-    carried = await plain_json(request, config)
     services: Services = request.app.state.services
     facts = Facts(now=clock.now(), zone=config.timezone)
     sent = await channel_test.send_test(services.pool, config, carried.raw, facts)
     return msgspec.structs.replace(carried, raw=sent)
 
 
-@operation("POST", "/test", scope=Scope.CONFIG_MANAGE, body=TestBody, read_body=_tried)
+@operation("POST", "/test", scope=Scope.CONFIG_MANAGE, body=TestBody, prepare=_send_test)
 async def test_notifications(db: Db, raw: channel_test.SentTest) -> ChannelTest:
     """Send a test message at once. The result contains the response of the server."""
     return await channel_test.record_test(db, raw)

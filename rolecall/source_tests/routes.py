@@ -14,9 +14,8 @@ from rolecall.web.operations import operation, optional_json
 from rolecall.web.services import Services
 
 
-async def _tested(request: AnyRequest, config: Config) -> Carried:
+async def _test(request: AnyRequest, config: Config, carried: Carried) -> Carried:
     """Test the source before the operation takes a database connection, because the source may be slow."""
-    carried = await optional_json(request, config)
     services: Services = request.app.state.services
     id = known_guid("Application", request.path_params["id"])
     facts = Facts(now=clock.now(), zone=config.timezone)
@@ -29,7 +28,8 @@ async def _tested(request: AnyRequest, config: Config) -> Carried:
     "/{id:str}/source/test",
     scope=Scope.CONFIG_MANAGE,
     body=SourceTestBody,
-    read_body=_tested,
+    read_body=optional_json,
+    prepare=_test,
     tags=("Administration",),
 )
 async def test_source(db: Db, caller: Caller, id: str, raw: SourceTest) -> SourceTest:

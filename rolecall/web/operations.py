@@ -47,6 +47,7 @@ from rolecall.web.services import Services
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 ReadBody = Callable[[AnyRequest, Config], Awaitable[Carried]]
+Prepare = Callable[[AnyRequest, Config, Carried], Awaitable[Carried]]
 _ENCODE = msgspec.json.Encoder().encode
 _NOTHING = Carried(None, b"")
 _JSON = (b"content-type", b"application/json")
@@ -72,6 +73,7 @@ class Operation(msgspec.Struct, frozen=True):
     status: int
     body: type[BaseModel] | None
     read_body: ReadBody
+    prepare: Prepare | None
     query: dict[str, Reader] | None
     answer: Any
     secret: bool
@@ -126,6 +128,7 @@ def operation(
     status: int = 200,
     body: type[BaseModel] | None = None,
     read_body: ReadBody | None = None,
+    prepare: Prepare | None = None,
     query: dict[str, Reader] | None = None,
     tags: tuple[str, ...] = (),
     secret: bool = False,
@@ -133,6 +136,9 @@ def operation(
     revokes: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], HTTPRouteHandler]:
     """Convert a function to a route. With `scope=None`, anyone may call it, and the caller is `NOBODY`.
+
+    `prepare`: do slow work, such as calling another server, after the body was read and before the transaction begins.
+    `read_body` must only read, because the caller is authorized again after it.
 
     `secret`: do not store the response for an idempotency key. `delay_seconds`: wait this long after the commit, so
     that the caches of other processes have expired when the client gets the response. `revokes`: serialize with other
@@ -145,7 +151,7 @@ def operation(
         assert "pool" not in wants or ("db" not in wants and (method == "GET" or answer is ASGIResponse)), function
         reader = read_body or (plain_json if body else _no_body)
         spec = Operation(
-            method, scope, status, body, reader, query, answer, secret, delay_seconds, revokes, function, wants
+            method, scope, status, body, reader, prepare, query, answer, secret, delay_seconds, revokes, function, wants
         )  # fmt: skip
         if spec.is_list and scope:
             _register(spec, scope)
@@ -247,6 +253,7 @@ async def _answer_file(spec: Operation, services: Services, request: AnyRequest,
     """
     caller = await _admit(spec, services, request, now)
     carried = await spec.read_body(request, services.config)
+    caller = await _authorize_again(spec, services, caller)
     id = request.path_params.get("id", "")
     call = Call(request, services.config, now, caller, pool=services.pool, raw=carried.raw, id=id)
     answer: ASGIApp = await _perform(spec, call)
@@ -269,6 +276,9 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
     # Read the body before taking a connection, so that a slow client does not exhaust the pool.
     carried = await spec.read_body(request, services.config)
     with carried.held:
+        if spec.prepare:
+            request.scope["user"] = await _authorize_again(spec, services, caller)
+            carried = await spec.prepare(request, services.config, carried)
         async with services.pool.connection() as db, transaction(db, "request"):
             caller, now = await _sign(spec, services, db, caller)
             key = _idempotency_key(request, caller, carried, now)
@@ -282,6 +292,13 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
     if spec.delay_seconds:
         await asyncio.sleep(spec.delay_seconds)
     return Answer(spec.status, answer)
+
+
+async def _authorize_again(spec: Operation, services: Services, caller: Caller) -> Caller:
+    """Authorize the caller after the body was read, for work outside of the transaction that writes."""
+    async with services.pool.connection() as db, db.transaction():
+        caller, _ = await _sign(spec, services, db, caller)
+    return caller
 
 
 async def _sign(spec: Operation, services: Services, db: Db, caller: Caller) -> tuple[Caller, datetime]:
@@ -312,7 +329,7 @@ async def _admit(spec: Operation, services: Services, request: AnyRequest, now: 
     if rate := services.config.rate_limit:
         reads = spec.method == "GET"
         services.requests.count((caller.id, reads), rate.reads if reads else rate.writes, now)
-    # Some `read_body` functions check rights themselves.
+    # Some `prepare` functions check rights themselves.
     request.scope["user"] = caller
     return caller
 

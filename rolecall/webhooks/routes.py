@@ -12,7 +12,7 @@ from rolecall.core.db import Db
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Page
 from rolecall.web.bodies import AnyRequest, Carried, a_guid, a_word_of, read_text
-from rolecall.web.operations import operation, plain_json
+from rolecall.web.operations import operation
 from rolecall.web.services import Services
 from rolecall.webhooks import actions, queries
 from rolecall.webhooks.model import LARGEST_CALLBACK, DeliveryStatus
@@ -41,17 +41,17 @@ async def list_webhooks(db: Db, query: dict[str, Any]) -> Page[HookDetail]:
     return await queries.hooks_by_name(db, query["page"])
 
 
-async def _with_names(request: AnyRequest, config: Config) -> Carried:
-    carried = await plain_json(request, config)
+async def _with_names(request: AnyRequest, config: Config, carried: Carried) -> Carried:
     return msgspec.structs.replace(carried, addresses=await address_check.looked_up([carried.raw.get("url")]))
 
 
-async def _names_of_hook(request: AnyRequest, _: Config) -> Carried:
+async def _names_of_hook(request: AnyRequest, _: Config, carried: Carried) -> Carried:
     services: Services = request.app.state.services
-    return Carried(None, b"", addresses=await actions.names_of_hook(services.pool, request.path_params["id"]))
+    names = await actions.names_of_hook(services.pool, request.path_params["id"])
+    return msgspec.structs.replace(carried, addresses=names)
 
 
-@operation("POST", "/", scope=Scope.WEBHOOKS_MANAGE, status=201, body=NewHook, secret=True, read_body=_with_names)
+@operation("POST", "/", scope=Scope.WEBHOOKS_MANAGE, status=201, body=NewHook, secret=True, prepare=_with_names)
 async def create_webhook(db: Db, raw: Json, facts: Facts, config: Config) -> HookWithSecret:
     """Create a webhook. The response contains its secret, which is never shown again."""
     return await _with_secret(db, *await actions.create_hook(db, raw, facts, config))
@@ -63,7 +63,7 @@ async def get_webhook(db: Db, id: str) -> HookDetail:
     return await queries.get_hook(db, id)
 
 
-@operation("PATCH", "/{id:str}", scope=Scope.WEBHOOKS_MANAGE, body=HookChanges, read_body=_with_names)
+@operation("PATCH", "/{id:str}", scope=Scope.WEBHOOKS_MANAGE, body=HookChanges, prepare=_with_names)
 async def change_webhook(db: Db, id: str, raw: Json, facts: Facts, config: Config) -> HookDetail:
     """Change the given fields. Disabling a webhook parks its waiting deliveries."""
     await actions.change_hook(db, known_guid("Webhook", id), raw, facts, config)
@@ -76,7 +76,7 @@ async def delete_webhook(db: Db, id: str, now: datetime) -> None:
     await actions.delete_hook(db, known_guid("Webhook", id), now)
 
 
-@operation("POST", "/{id:str}/test", scope=Scope.WEBHOOKS_MANAGE, read_body=_names_of_hook)
+@operation("POST", "/{id:str}/test", scope=Scope.WEBHOOKS_MANAGE, prepare=_names_of_hook)
 async def test_webhook(db: Db, id: str, facts: Facts, config: Config) -> DeliveryDetail:
     """Send a sample delivery once. The response shows it before it is sent: get the delivery to see the result."""
     delivery = await actions.test_hook(db, known_guid("Webhook", id), facts, config)

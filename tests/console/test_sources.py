@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.builders import an_application
 from tests.sources.rest_server import CONTENTS, RestServer, serving
 from tests.sources.sourcing import CONNECTOR, allowing
@@ -61,6 +61,23 @@ async def test_saved_source_is_tested_and_its_first_rows_are_shown(
     assert "set today" in page
     assert "s3cret" not in page
     assert server.headers[0]["Authorization"] == "Bearer s3cret"
+
+
+async def test_person_who_loses_the_role_while_the_form_arrives_tests_no_source(
+    administrator: httpx2.AsyncClient, application: UUID, server: RestServer, db: Db
+) -> None:
+    await save(administrator, application, server.url)
+
+    async def form() -> AsyncIterator[bytes]:
+        yield b"a="
+        await execute(db, "UPDATE console_roles SET role = 'Auditor'")
+        yield b"b"
+
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = await administrator.post(f"/applications/{application}/source/test", content=form(), headers=headers)
+
+    assert answer.status_code == 403
+    assert server.asked == []
 
 
 async def test_source_in_the_form_can_be_tested_without_saving(

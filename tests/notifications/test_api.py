@@ -1,6 +1,7 @@
 """Test the API: own notifications, preferences, settings, secrets, templates, test messages and chat messages."""
 
 import json
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from rolecall.core.caller import Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.notifications.chat import body_of
 from rolecall.notifications.message_text import Note
 from rolecall.notifications.model import Channel
-from tests.builders import an_import, own_tokens
+from tests.builders import a_token, an_import, own_tokens
 from tests.notifications.mailbox import Mailbox, receiving
 from tests.notifications.notifying import Company, Desk, ask, change, notified, set_up_mail
 from tests.webhooks.receivers import receiving as receiving_posts
@@ -189,6 +191,23 @@ async def test_test_message_returns_the_response_of_the_server(
     assert [item["address"] for item in log["items"]] == ["unknown@test.example"]
     detail = (await client.get(f"/api/notification-messages/{log['items'][0]['id']}")).json()
     assert "Rolecall can send notifications" in detail["text"] + detail["subject"]
+
+
+async def test_token_that_is_revoked_while_the_body_arrives_sends_no_test_message(
+    db: Db, client: httpx2.AsyncClient, mail: Mailbox
+) -> None:
+    token = await a_token(db, scopes=[Scope.CONFIG_MANAGE])
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"{"
+        await execute(db, "UPDATE tokens SET revoked_at = now() WHERE id = %(id)s", id=token.id)
+        yield b'"address": "ada@test.example"}'
+
+    headers = {"Authorization": f"Bearer {token.secret}", "Content-Type": "application/json"}
+    answer = await client.post(f"{SETTINGS}/test", content=body(), headers=headers)
+
+    assert answer.status_code == 401
+    assert mail.messages == []
 
 
 async def test_test_message_needs_a_configured_channel(client: httpx2.AsyncClient) -> None:

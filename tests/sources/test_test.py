@@ -1,10 +1,14 @@
 """Test the connection test of a source: the first records, the rows read from them, and problems."""
 
+from collections.abc import AsyncIterator
+
 import httpx2
 from aiohttp import web
 
+from rolecall.core.caller import Scope
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_value
+from rolecall.core.db import Db, execute, fetch_value
+from tests.builders import a_token
 from tests.sources.rest_server import CONTENTS, RestServer
 from tests.sources.sourcing import Sourcing, a_sourced_application
 
@@ -47,6 +51,24 @@ async def test_draft_is_tested_without_being_saved(sourcing: Sourcing, server: R
     assert server.headers[0]["Authorization"] == "Bearer draft"
     assert await fetch_value(db, "SELECT count(*) FROM sources") == 0
     assert (await sourcing.client.post(f"{sourcing.path}/test")).status_code == 404
+
+
+async def test_token_that_is_revoked_while_the_body_arrives_contacts_no_source(
+    sourcing: Sourcing, server: RestServer, db: Db
+) -> None:
+    await sourcing.put(server.url, CONTENTS["None"])
+    token = await a_token(db, scopes=[Scope.CONFIG_MANAGE])
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"{"
+        await execute(db, "UPDATE tokens SET revoked_at = now() WHERE id = %(id)s", id=token.id)
+        yield b"}"
+
+    headers = {"Authorization": f"Bearer {token.secret}", "Content-Type": "application/json"}
+    answer = await sourcing.client.post(f"{sourcing.path}/test", content=body(), headers=headers)
+
+    assert answer.status_code == 401
+    assert server.asked == []
 
 
 async def test_invalid_draft_is_refused(sourcing: Sourcing) -> None:

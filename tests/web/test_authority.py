@@ -19,8 +19,8 @@ from tests.builders import CONNECTOR, a_token, an_application
 JSON = {"Content-Type": "application/json"}
 NEW_TOKEN = b'{"name": "stolen", "expiresInDays": null, "scopes": ["tokens:manage"]}'
 COUNT_TOKENS = "SELECT count(*) FROM tokens"
-# Not in WRITES: operations that do more before the transaction (read a multipart body, resolve a host, open a report).
-_OTHERS = ("/upload", "/dry-run", "/propose", "/test", "/run")
+# Not in WRITES: operations that read a multipart body.
+_OTHERS = ("/upload", "/dry-run", "/propose")
 WRITES = [
     route
     for route in routes_of(create_app(Config(database_url="postgresql://")).app)

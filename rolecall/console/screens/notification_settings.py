@@ -7,7 +7,7 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import EditConflict, edit_conflict, first, integer, problems_by_field, shown, version_of
 from rolecall.console.frame import screen
-from rolecall.console.inputs import Form, plain_form
+from rolecall.console.inputs import Form
 from rolecall.console.notification_choices import choice_of, choices, fields_of, slug
 from rolecall.core import address_check, clock
 from rolecall.core.caller import Caller, Scope
@@ -83,13 +83,12 @@ async def _page(db: Db, form: Form, problems: dict[str, str], late: EditConflict
     return HtmlPage("notification_settings.html", values, 409 if late else 400 if problems else 200)
 
 
-async def _with_names(request: AnyRequest, config: Config) -> Carried:
-    carried = await plain_form(request, config)
+async def _with_names(request: AnyRequest, config: Config, carried: Carried) -> Carried:
     urls = [carried.raw.get(name, [""])[0] for name in ("slackUrl", "teamsUrl")]
     return msgspec.structs.replace(carried, addresses=await address_check.looked_up([url for url in urls if url]))
 
 
-@screen("POST", _HERE, scope=_SCOPE, read_body=_with_names)
+@screen("POST", _HERE, scope=_SCOPE, prepare=_with_names)
 async def change_notification_settings(
     db: Db, caller: Caller, form: Form, facts: Facts, config: Config
 ) -> HtmlPage | SeeOther:
@@ -130,9 +129,8 @@ def _place(field: str) -> str:
     return rest if part == "email" else field
 
 
-async def _send_test(request: AnyRequest, config: Config) -> Carried:
+async def _send_test(request: AnyRequest, config: Config, carried: Carried) -> Carried:
     """Send the test before the transaction, because the server may be slow."""
-    carried = await plain_form(request, config)
     services: Services = request.app.state.services
     raw = {"channel": first(carried.raw, "channel"), "address": first(carried.raw, "address")}
     try:
@@ -144,7 +142,7 @@ async def _send_test(request: AnyRequest, config: Config) -> Carried:
     return msgspec.structs.replace(carried, raw=sent)
 
 
-@screen("POST", f"{_HERE}/test", scope=_SCOPE, read_body=_send_test)
+@screen("POST", f"{_HERE}/test", scope=_SCOPE, prepare=_send_test)
 async def test_notifications(db: Db, raw: Any) -> SeeOther:
     if isinstance(raw, Exception):
         raise raw

@@ -11,7 +11,7 @@ from rolecall.applications import queries as applications
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import first, integer, problems_by_field, shown
 from rolecall.console.frame import screen
-from rolecall.console.inputs import Form, plain_form
+from rolecall.console.inputs import Form
 from rolecall.console.live_systems import URL_EXAMPLES, proposed_contents
 from rolecall.console.peer_forms import as_json, current_peer, json_object, peer_body, problems_by_part
 from rolecall.core import clock
@@ -78,9 +78,8 @@ async def _is_without_secret(db: Db, id: UUID) -> bool:
     return is_sealed and await queries.sealed_secret(db, id, queries.FETCHING) is None
 
 
-async def _test(request: AnyRequest, config: Config) -> Carried:
+async def _test(request: AnyRequest, config: Config, carried: Carried) -> Carried:
     """Test the source in the form, or the saved source, before the transaction, because the source may be slow."""
-    carried = await plain_form(request, config)
     services: Services = request.app.state.services
     id = known_guid("Application", request.path_params["id"])
     facts = Facts(now=clock.now(), zone=config.timezone)
@@ -92,7 +91,7 @@ async def _test(request: AnyRequest, config: Config) -> Carried:
     return msgspec.structs.replace(carried, raw=TestedForm(carried.raw if "kind" in carried.raw else None, result))
 
 
-@screen("POST", f"{_HERE}/test", scope=_SCOPE, read_body=_test)
+@screen("POST", f"{_HERE}/test", scope=_SCOPE, prepare=_test)
 async def test_source(db: Db, caller: Caller, id: str, raw: TestedForm, config: Config, now: datetime) -> HtmlPage:
     application_id = known_guid("Application", id)
     if isinstance(raw.result, Invalid):

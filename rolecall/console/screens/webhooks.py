@@ -8,7 +8,7 @@ from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import EditConflict, edit_conflict, first, given, problems_by_field, shown, version_of
 from rolecall.console.frame import screen
-from rolecall.console.inputs import Form, plain_form
+from rolecall.console.inputs import Form
 from rolecall.core import address_check
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts, Json
@@ -59,9 +59,8 @@ def _body(form: Form) -> Json:
     }
 
 
-async def _with_names(request: AnyRequest, config: Config) -> Carried:
-    """Read the form and resolve the host in its URL, or the host of the webhook to test, before the transaction."""
-    carried = await plain_form(request, config)
+async def _with_names(request: AnyRequest, config: Config, carried: Carried) -> Carried:
+    """Resolve the host in the URL of the form, or the host of the webhook to test, before the transaction."""
     if request.path_params.get("verb") == "test":
         names = await actions.names_of_hook(request.app.state.services.pool, request.path_params["id"])
     else:
@@ -69,7 +68,7 @@ async def _with_names(request: AnyRequest, config: Config) -> Carried:
     return msgspec.structs.replace(carried, addresses=names)
 
 
-@screen("POST", "/webhooks/new", scope=_SCOPE, read_body=_with_names)
+@screen("POST", "/webhooks/new", scope=_SCOPE, prepare=_with_names)
 async def create_webhook(db: Db, form: Form, facts: Facts, config: Config) -> HtmlPage:
     try:
         async with db.transaction():
@@ -118,7 +117,7 @@ async def _hook_page(
     )
 
 
-@screen("POST", "/webhooks/{id:str}", scope=_SCOPE, read_body=_with_names)
+@screen("POST", "/webhooks/{id:str}", scope=_SCOPE, prepare=_with_names)
 async def change_webhook(db: Db, id: str, form: Form, facts: Facts, config: Config) -> HtmlPage | SeeOther:
     hook = await queries.get_hook(db, id)
     if late := await edit_conflict(db, first(form, "version"), hook.id, _current(db, id)):
@@ -147,7 +146,7 @@ _OPERATIONS = {
 }
 
 
-@screen("POST", "/webhooks/{id:str}/{verb:str}", scope=_SCOPE, verbs=_OPERATIONS, read_body=_with_names)
+@screen("POST", "/webhooks/{id:str}/{verb:str}", scope=_SCOPE, verbs=_OPERATIONS, prepare=_with_names)
 async def perform(db: Db, id: str, verb: str, form: Form, facts: Facts, config: Config) -> SeeOther:
     hook = known_guid("Webhook", id)
     match verb:
