@@ -142,7 +142,7 @@ async def _serve_resources(asked: ScimRequest, kind: ResourceType) -> ScimAnswer
         case "POST", "":
             return await _write(asked, kind, None)
         case "POST", ".search":
-            return await _list(asked, kind, await _body(asked))
+            return await _list(asked, kind, await _search_body(asked))
         case _, "" | ".search":
             raise _not_allowed(_ALLOWED[False])
         case "GET", _:
@@ -153,6 +153,13 @@ async def _serve_resources(asked: ScimRequest, kind: ResourceType) -> ScimAnswer
                 raise ScimError(f"{kind.kind} {id[:100]} does not exist", status=404)
             return await _write(asked, kind, found)
     raise _not_allowed(_ALLOWED[True])
+
+
+async def _search_body(asked: ScimRequest) -> Resource:
+    """Read the body of a search. Authenticate again after it, because it may have taken minutes to arrive."""
+    body = await _body(asked)
+    await _authenticate(asked.request, asked.services, clock.now())
+    return body
 
 
 async def _body(asked: ScimRequest) -> Resource:
@@ -274,7 +281,7 @@ async def _search(asked: ScimRequest) -> ScimAnswer:
     """Search users and groups; return users first."""
     if asked.request.method != "POST":
         raise _not_allowed("POST")
-    given = await _body(asked)
+    given = await _search_body(asked)
     place = _place({name: value for name, value in given.items() if name != "cursor"})
     first, total, shown = place.start, 0, list[bytes]()
     for kind in ENDPOINTS.values():

@@ -59,8 +59,9 @@ def _bearer(push: Pushing) -> dict[str, str]:
     return {"Authorization": f"Bearer {push.secret}"}
 
 
-async def test_token_that_is_revoked_while_the_body_arrives_writes_nothing(
-    client: httpx2.AsyncClient, db: Db, push: Pushing
+@pytest.mark.parametrize("path", ["Users", "Users/.search", ".search"])
+async def test_token_that_is_revoked_while_the_body_arrives_writes_and_reads_nothing(
+    client: httpx2.AsyncClient, db: Db, push: Pushing, path: str
 ) -> None:
     begun, revoked = asyncio.Event(), asyncio.Event()
 
@@ -71,7 +72,7 @@ async def test_token_that_is_revoked_while_the_body_arrives_writes_nothing(
         yield b'"ada"}'
 
     headers = {**_bearer(push), "Content-Type": "application/scim+json"}
-    request = asyncio.create_task(client.post("/scim/v2/Users", content=body(), headers=headers))
+    request = asyncio.create_task(client.post(f"/scim/v2/{path}", content=body(), headers=headers))
     await begun.wait()
     await execute(db, "UPDATE scim_tokens SET revoked_at = now()")
     revoked.set()
