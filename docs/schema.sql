@@ -2748,7 +2748,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 5d5419f5b5b5 function keep_webhook_deliveries_on_delete()
 -- 5c77d2ff28a7 function keep_webhook_deliveries_on_insert()
 -- d22242a6658d function keep_webhook_deliveries_on_update()
--- 59ce0e78e59b function note_webhook_callbacks()
+-- 161543a0069d function note_webhook_callbacks()
 -- 9f43c7bb70ac function note_webhooks()
 -- 01f4d53ef312 function webhook_body(uuid, timestamp with time zone, text, json)
 -- a4311f1b0b04 function webhook_envelope(uuid, timestamp with time zone, text, text, json)

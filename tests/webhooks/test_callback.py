@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from rolecall.core import clock
-from rolecall.core.db import Db
+from rolecall.core.db import Db, fetch_rows
 from tests.builders import an_access_request
 from tests.webhooks.sending import a_hook, deliveries, delivery
 
@@ -51,6 +51,25 @@ async def test_callback_text_becomes_an_activity_entry(client: httpx2.AsyncClien
     assert after == before
     shown = await delivery(client, path.rpartition("/")[2])
     assert [callback["content"] for callback in shown["callbacks"]] == ["Ticket 4711 opened"]
+
+
+async def test_audit_does_not_contain_the_id_that_allows_callbacks(
+    client: httpx2.AsyncClient, db: Db, path: str, request_id: UUID
+) -> None:
+    id = path.rpartition("/")[2]
+    (hook,) = (await client.get("/api/webhooks")).json()["items"]
+    await say(client, path, "Ticket 4711 opened")
+    await client.post(f"/api/webhook-deliveries/{id}/resend")
+    test = (await client.post(f"/api/webhooks/{hook['id']}/test")).json()["id"]
+
+    entries = [entry for (entry,) in await fetch_rows(db, "SELECT entry::jsonb FROM audit_events ORDER BY number")]
+
+    assert not any(secret in str(entry) for secret in (id, test) for entry in entries)
+    _, callback, resent, tested = (entry for entry in entries if entry["entity"]["id"] == hook["id"])
+    said = {"content": "Ticket 4711 opened", "accessRequestId": str(request_id)}
+    assert callback["after"] == {"callbacks.1": said}
+    assert resent["after"]["resent"]["accessRequestId"] == str(request_id)
+    assert list(tested["after"]) == ["testedOn"]
 
 
 REFUSED = [
