@@ -64,8 +64,8 @@ async def change_application(db: Db, id: UUID, raw: Json, facts: Facts, caller: 
     await _set_parts(db, id, body, raw)
 
 
-# Fields that decide which people an identity source imports, and from where.
-_FEEDS = ("isIdentitySource", "connector", "schedule")
+# Fields that decide which people an identity source imports, from where, and whether its imports run without a person.
+_FEEDS = ("isIdentitySource", "connector", "schedule", "guard", "isArchived")
 
 
 def _require_right(caller: Caller | None, raw: Json, *, is_source: bool) -> None:

@@ -37,8 +37,18 @@ async def test_application_cannot_become_an_identity_source_without_the_scope(
     assert (answer.status_code, renamed.status_code) == (403, 200)
 
 
-@pytest.mark.parametrize("change", [{"connector": None}, {"schedule": None}, {"isIdentitySource": False}])
-async def test_connector_of_an_identity_source_cannot_be_changed_without_the_scope(
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"connector": None},
+        {"schedule": None},
+        {"isIdentitySource": False},
+        {"isArchived": True},
+        {"guard": {"maxRemovedPercent": 100}},
+        {"guard": None},
+    ],
+)
+async def test_imports_of_an_identity_source_cannot_be_changed_without_the_scope(
     client: httpx2.AsyncClient, configurer: dict[str, str], change: dict[str, object]
 ) -> None:
     made = await client.post("/api/applications", json={"name": "HR", **SOURCE})
