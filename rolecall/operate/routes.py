@@ -71,8 +71,12 @@ def _is_of_a_proxy(header: str) -> bool:
 
 def _name(hosts: Sequence[str]) -> str:
     """Return the host without its port, or "" if it is missing, repeated or invalid."""
+    if len(hosts) != 1 or "@" in hosts[0]:
+        return ""
     try:
-        return urlsplit(f"//{hosts[0]}").hostname or "" if len(hosts) == 1 and "@" not in hosts[0] else ""
+        parts = urlsplit(f"//{hosts[0]}")
+        # Reading an invalid port raises ValueError; `hostname` alone would accept `127.0.0.1:evil.example`.
+        return parts.hostname or "" if parts.port is None or parts.port else ""
     except ValueError:
         return ""
 

@@ -143,7 +143,7 @@ FROM_ELSEWHERE = [
     )],
     *[(("127.0.0.1", 1), {"Host": host}) for host in (
         "rolecall.test", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.1.2.3", "[", "a@b", "",
-        "metrics.localhost",
+        "metrics.localhost", "127.0.0.1:80.evil.example", "localhost:evil.example",
     )],
 ]  # fmt: skip
 LOCAL = ["localhost", "localhost:8000", "127.0.0.1:8000", "127.8.8.8", "[::1]:8000", "[::ffff:127.0.0.1]", "LOCALHOST"]
