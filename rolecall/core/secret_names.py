@@ -4,6 +4,7 @@ This is the only list of such names. It covers directories, databases, SAP and w
 """
 
 import re
+import unicodedata
 from functools import lru_cache
 from typing import Any
 
@@ -25,7 +26,9 @@ _ANYWHERE = tuple(map(_letters, (
     "password", "passwd", "passphrase", "passcode", "pwd", "pswd", "apikey", "privatekey", "secretkey", "accesstoken",
     "refreshtoken", "clientsecret", "sharedsecret", "activationkey", "encryptionkey", "signingkey", "masterkey",
     "principalkey", "krbextradata", "authenticationstring", "authstring", "connectionstring",
-    "recoverycode", "backupcode", "scratchcode", "securityanswer", "recoveryanswer", "socialsecurity",
+    "recoverycode", "backupcode", "scratchcode", "unlockcode", "securityanswer", "recoveryanswer", "socialsecurity",
+    "authkey", "otpsecret", "mfasecret", "otpseed", "mfaseed", "tokenseed", "sessionid", "sessionkey", "zugangscode",
+    "sicherheitsantwort",
     # The word for password in other languages.
     "kennwort", "passwort", "losungswort", "mot de passe", "phrase secrète", "contraseña", "clave de acceso",
     "palavra-passe", "wachtwoord", "lösenord", "adgangskode", "passord", "salasana", "lozinka", "slaptažodis",
@@ -35,7 +38,7 @@ _ANYWHERE = tuple(map(_letters, (
 # Words of a header that name a secret, such as a token.
 _KEYS = {
     "credential", "credentials", "secret", "secrets", "token", "tokens", "hash", "hashes", "salt", "otp", "totp",
-    "hotp", "pin", "pins", "jwt", "cookie", "cookies", "ssn",
+    "hotp", "pin", "pins", "puk", "cvv", "cvc", "jwt", "bearer", "cookie", "cookies", "ssn", "geheimnis",
 }  # fmt: skip
 # Words of a header that name a password.
 _PASSWORDS = {
@@ -76,7 +79,8 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def looks_secret(header: str) -> bool:
-    plain = without_accents(header.replace("ł", "l"))
+    # Full-width letters count as the usual ones.
+    plain = without_accents(unicodedata.normalize("NFKC", header).replace("ł", "l"))
     words = {part.lower() for part in _PARTS.findall(plain)}
     folded = _letters(plain)
     if not (words & (_KEYS | _PASSWORDS) or _WHOLE.fullmatch(folded) or any(part in folded for part in _ANYWHERE)):
@@ -97,8 +101,12 @@ def looks_secret(header: str) -> bool:
 _is_secret = lru_cache(maxsize=10_000)(looks_secret)
 
 # The members of an object that is itself a name with its value, such as {"name": "password", "value": "…"}.
-NAMES_OF_PAIRS = ("name", "key", "type", "attribute")
-_VALUES_OF_PAIRS = ("value", "values")
+NAMES_OF_PAIRS = (
+    "name", "key", "k", "type", "attribute", "attributename", "attr", "field", "fieldname", "property", "label",
+)  # fmt: skip
+_VALUES_OF_PAIRS = (
+    "value", "values", "val", "vals", "v", "attributevalue", "attributevalues", "fieldvalue", "data", "text", "content",
+)  # fmt: skip
 # A member of JSON with its value, which may be cut off. The value of a list or an object ends at the first bracket.
 _MEMBER = re.compile(r"""("((?:[^"\\]|\\.)*)"\s*:\s*)("(?:[^"\\]|\\.)*"?|\[[^\]]*\]?|\{[^}]*\}?|[^\s,\]}]+)""")
 # A name with its value in plain text.
@@ -119,6 +127,9 @@ def mask_secrets(value: Any, name: str = "") -> Any:
             }
         case list():
             return [mask_secrets(each, name) for each in value]
+        case str():
+            # JSON may contain JSON as text.
+            return mask_json(value)
     return value
 
 
@@ -144,7 +155,11 @@ def mask_json(text: str) -> str:
 
 def mask_text(text: str) -> str:
     """Return a text in which the values after names that look like secrets are hidden, in JSON or in plain text."""
-    return _ASSIGNED.sub(_hide, mask_json(text))
+    masked = _ASSIGNED.sub(_hide, mask_json(text))
+    # CSV doubles quotes inside a cell.
+    single = masked.replace('""', '"')
+    again = mask_json(single)
+    return masked if again == single else again
 
 
 def _hide(found: re.Match[str]) -> str:

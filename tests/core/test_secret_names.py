@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from rolecall.core.secret_names import HIDDEN, mask_json, mask_text
+from rolecall.core.secret_names import HIDDEN, looks_secret, mask_json, mask_text
 
 
 @pytest.mark.parametrize(
@@ -13,6 +13,11 @@ from rolecall.core.secret_names import HIDDEN, mask_json, mask_text
         ('[[{"pins": [4471, 9021]}], {"pin": 4471}]', [[{"pins": HIDDEN}], {"pin": HIDDEN}]),
         (r'{"contrase\u00f1a": "hush"}', {"contraseña": HIDDEN}),
         ('[{"name": "Password", "value": "hush"}]', [{"name": "Password", "value": HIDDEN}]),
+        ('[{"Field": "Password", "Val": "hush"}]', [{"Field": "Password", "Val": HIDDEN}]),
+        ('{"attr": "userPassword", "values": ["hush"]}', {"attr": "userPassword", "values": HIDDEN}),
+        ('{"label": "API key", "content": "hush"}', {"label": "API key", "content": HIDDEN}),
+        (r'{"a": "{\"n\":1,\"password\":\"hush\"}"}', {"a": f'{{"n":1,"password":"{HIDDEN}"}}'}),
+        (r'"{\"password\": \"hush\"}"', f'{{"password":"{HIDDEN}"}}'),
         (
             '{"credentials": {"userName": "ada", "password": "hush"}}',
             {"credentials": {"userName": "ada", "password": HIDDEN}},
@@ -44,6 +49,9 @@ def test_text_without_secrets_is_unchanged(text: str) -> None:
         ("user=ada password=hush pin: 4471; Active: yes", f"user=ada password={HIDDEN} pin: {HIDDEN}; Active: yes"),
         ('password="two words" by admin', f"password={HIDDEN} by admin"),
         ("userPassword:: aHVzaA==", f"userPassword:: {HIDDEN}"),
+        ('ada,"{""id"": 1, ""password"": ""hush""}"', f'ada,"{{"id": 1, "password": {HIDDEN}}}"'),
+        ('ada,"[{""name"": ""x"", ""pin"": 4471', f'ada,"[{{"name": "x", "pin": {HIDDEN}'),
+        ('{"n": "", "m": ""}', '{"n": "", "m": ""}'),
     ],
 )
 def test_secrets_in_text_and_broken_json_are_hidden(text: str, hidden: str) -> None:
@@ -52,3 +60,15 @@ def test_secrets_in_text_and_broken_json_are_hidden(text: str, hidden: str) -> N
 
 def test_json_nested_too_deeply_is_hidden() -> None:
     assert mask_json('{"a":' * 5_000 + "1" + "}" * 5_000) == HIDDEN
+
+
+@pytest.mark.parametrize(
+    "header", ["Ｐａｓｓｗｏｒｄ", "otpsecret", "MFA Seed", "Auth Key", "PUK", "CVV", "Session ID", "Geheimnis"]
+)
+def test_header_of_a_secret_is_recognized(header: str) -> None:
+    assert looks_secret(header)
+
+
+@pytest.mark.parametrize("header", ["Secretary", "Geheimnisträger", "access_key_1_active", "Session", "Seed", "Label"])
+def test_header_that_resembles_one_of_a_secret_is_kept(header: str) -> None:
+    assert not looks_secret(header)

@@ -26,6 +26,8 @@ def hidden_columns(headers: Sequence[str], mapped: Iterable[str], shape: FileSha
 _MEMBER = r'"[^"]*"\s*:'
 # A text and a number that are values, and the name in an object that is itself a name with its value.
 _TEXT, _NUMBER = r'"(?:[^"\\]|\\.)*"(\s*[,\]}])', r"([:\[,]\s*)-?\d[\d.eE+-]*"
+# The end of a name in JSON that is itself a value of JSON.
+_INNER = r'\\"\s*:'
 _NAMED = rf'(?i)"(?:{"|".join(NAMES_OF_PAIRS)})"\s*:\s*"[^"]*"'
 
 
@@ -48,7 +50,7 @@ def _masked(cells: pl.Series) -> pl.Series:
     secret = [outline for outline in outlines.unique() if _may_have_secrets(outline)]
     named = texts.str.extract_all(_NAMED).explode().drop_nulls().unique()
     pairs = [pair for pair in named if looks_secret(pair.split('"')[3])]
-    suspected = outlines.is_in(secret)
+    suspected = outlines.is_in(secret) | texts.str.contains(_INNER)
     if pairs:
         suspected |= texts.str.contains_any(pairs)
     found = texts.filter(suspected)
