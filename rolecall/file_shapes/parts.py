@@ -11,7 +11,7 @@ from rolecall.file_shapes.header_names import names_of
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.profiles import Profile, profiles_of
 from rolecall.file_shapes.sample_table import SampleTable
-from rolecall.file_shapes.shapes import OpenQuestion
+from rolecall.file_shapes.shapes import OpenQuestion, Understood
 
 _FEW = 0.2
 _GUESSED = 0.45
@@ -36,6 +36,7 @@ class Part(msgspec.Struct):
     confidence: float
     evidence: list[str]
     questions: list[OpenQuestion] = []
+    understood: Understood = msgspec.field(default_factory=Understood)
 
     def skip_rows(self, *conditions: dict[str, Any]) -> None:
         if conditions:

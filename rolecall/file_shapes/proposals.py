@@ -32,7 +32,7 @@ from rolecall.file_shapes.shapes import (
     FileProposal,
     ProposalDetail,
 )
-from rolecall.file_shapes.understood import understood_by
+from rolecall.file_shapes.understood import state_unlisted, understood_by
 
 # Keys of shapes whose lists are merged when files share a group.
 _UNITED = ("ignore", "openQuestions")
@@ -94,7 +94,10 @@ def propose(
         groups = _groups(files)
     connector = {"name": "Files", "vendor": template.vendor if template else "", "files": groups}
     is_source = any(group["content"] == Content.IDENTITIES for group in groups)
-    return ProposalDetail(connector, is_source, [_shown(file) for file in files])
+    shown = [_shown(file) for file in files]
+    read = [each for file in files for each in (file, *file.others) if not file.problem]
+    state_unlisted([(part.content, part.shape, part.understood) for each in read for part in each.parts])
+    return ProposalDetail(connector, is_source, shown)
 
 
 def _read(sample: Sample, chosen: Chosen) -> ReadFile:
@@ -423,7 +426,7 @@ def _content(file: ReadFile, part: Part, *, is_first: bool) -> ContentProposal:
         )
     section = {"columns": part.columns, "shape": part.shape}
     table = file.view.table
-    found = understood_by(file.sample, table.format, table.encoding, part.content, section)
+    found = part.understood = understood_by(file.sample, table.format, table.encoding, part.content, section)
     return ContentProposal(
         part.content,
         part.confidence,

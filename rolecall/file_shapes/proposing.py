@@ -124,7 +124,7 @@ def _read(groups: list[tuple[InputGroup, bytes]], zone: str) -> _Answer:
 
 
 def _understand(readings: list[Reading]) -> _Answer:
-    from rolecall.file_shapes.understood import understood_by
+    from rolecall.file_shapes.understood import state_unlisted, understood_by
 
     answer = _Answer()
     for each in readings:
@@ -132,4 +132,8 @@ def _understand(readings: list[Reading]) -> _Answer:
             each.sample, each.format, each.encoding, each.content, each.section, is_per_grant=each.is_per_grant
         )
         answer.understood.append(found)
+    read = zip(readings, answer.understood, strict=True)
+    state_unlisted([(each.content, each.section["shape"] or {}, found) for each, found in read])
+    for found in answer.understood:
+        found.usernames = None
     return answer

@@ -109,6 +109,8 @@ class Understood(msgspec.Struct):
     statements: list[str] = []
     # Details in which rows of one account differ. They are not kept, because an import would reject such rows.
     differing: list[str] = []
+    # The usernames with the number of their rows, if the sample is the whole file.
+    usernames: dict[str, int] | None = None
 
 
 class ProposalDetail(msgspec.Struct, rename="camel"):

@@ -1,6 +1,6 @@
 """Read the first rows of a sample as an import would store them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -12,8 +12,10 @@ from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.row_warnings import row_warnings
 from rolecall.application_imports.read.sources import InputGroup
 from rolecall.application_imports.read.statements import ReadTable, statements
+from rolecall.application_imports.read.unlisted import unlisted_in_words
 from rolecall.applications.file_shape import FileShape
 from rolecall.applications.model import Content
+from rolecall.core.checking import Json
 from rolecall.file_shapes.delimited import first_rows
 from rolecall.file_shapes.recognize import decoded
 from rolecall.file_shapes.sample import Sample
@@ -41,11 +43,13 @@ def understood_by(
     shape = msgspec.convert(section["shape"] or {}, FileShape)
     columns = section["columns"]
     group = InputGroup(UUID(int=0), "", content, columns, None, allow_rejects=True, shape=shape)
+    is_part = not sample.is_whole
     if sample.head.startswith((b"PK", b"PAR1")):
         text = sample.whole()
     else:
         whole = decoded(sample, encoding)[0]
-        text = (first_rows(whole, shape.delimiter or ",", _MOST_LINES) if format == "CSV" else whole).encode()
+        cut = first_rows(whole, shape.delimiter or ",", _MOST_LINES) if format == "CSV" else whole
+        is_part, text = is_part or len(cut) < len(whole), cut.encode()
     try:
         found = file_delta.read_sample(group, text, ZoneInfo("UTC"))
         if differing := _differing(found) if is_per_grant else []:
@@ -55,8 +59,37 @@ def understood_by(
         return Understood()
     told = statements(found)
     told[1:1] = row_warnings(found)
-    is_part = not sample.is_whole or (format == "CSV" and found.rows >= _MOST_LINES)
-    return Understood(_shown(found), [*told[:1], _IN_SAMPLE, *told[1:]] if is_part else told, differing)
+    if is_part:
+        return Understood(_shown(found), [*told[:1], _IN_SAMPLE, *told[1:]], differing)
+    return Understood(_shown(found), told, differing, _usernames(found))
+
+
+def _usernames(found: ReadTable) -> dict[str, int] | None:
+    if found.group.content in (Content.GROUPS, Content.IDENTITIES):
+        return None
+    names = found.read.frame.get_column("username")
+    return dict(names.filter(names != "").value_counts().iter_rows())
+
+
+def state_unlisted(contents: Sequence[tuple[Content, Json, Understood]]) -> None:
+    """Add a statement about accounts that memberships or permissions name and no content with users lists.
+
+    `contents` has the content, the shape and the rows of each part of all files. Without a content that gives users,
+    the accounts of the application are the users, and only an import can compare with them.
+    """
+    giving = [found for content, shape, found in contents if content == Content.USERS or shape.get("deriveUsers")]
+    if not giving or any(found.usernames is None for found in giving):
+        return
+    users = set[str]().union(*(found.usernames or () for found in giving))
+    for content, _, found in contents:
+        if content in (Content.MEMBERSHIPS, Content.PERMISSIONS):
+            unlisted = {name: rows for name, rows in (found.usernames or {}).items() if name not in users}
+            if unlisted:
+                found.statements.append(_sentence(unlisted_in_words(unlisted, sum(unlisted.values()))))
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _differing(found: ReadTable) -> list[str]:

@@ -248,7 +248,7 @@ class PartComparison:
         present = self.accounts.frame.filter("is_present")
         for delta in self.deltas.values():
             unknown = delta.after.filter(pl.col("username") != "").join(present, on="username", how="anti")
-            if unknown.height and (doubt := delta.reject(unknown, "Username {} is not among the users")):
+            if unknown.height and (doubt := delta.reject_unlisted(unknown)):
                 return doubt
         return None
 

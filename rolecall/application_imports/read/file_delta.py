@@ -4,6 +4,7 @@ A `FileDelta` has all rows of the files, or only the rows of lines that were add
 For large files, the rows are divided into parts (`read/parts.py`).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -55,6 +56,8 @@ class FileDelta:
         self.removed = removed
         self.rejects = read.rejects
         self._malformed = len(read.rejects)
+        # The number of rejected rows of each username that is not among the users.
+        self.unlisted = Counter[str]()
         self.repeats = read.repeats
         self.is_by_line = read.is_by_line
         self.notes = read.notes
@@ -101,6 +104,7 @@ class FileDelta:
     def compare_again(self) -> None:
         """Forget the rows that a comparison rejected, so that it can be repeated."""
         del self.rejects[self._malformed :]
+        self.unlisted.clear()
 
     def note_missing(self, pages: Sequence[PageSigns]) -> None:
         """Record why pages of the list seem to be missing, if totals or page links indicate it."""
@@ -154,12 +158,13 @@ class DeltaPart:
         frames = [self.after] if self.removed is None else [self.after, self.removed]
         return pl.concat([frame.select(columns) for frame in frames]).unique()
 
-    def reject(self, bad: pl.DataFrame, reason: str) -> Doubt | None:
-        """Reject rows, or return a Doubt if only changed lines were read. `{}` in `reason` stands for the username."""
+    def reject_unlisted(self, bad: pl.DataFrame) -> Doubt | None:
+        """Reject rows whose username is not among the users, or return a Doubt if only changed lines were read."""
         if not self.is_whole:
-            return Doubt(self.content, reason)
-        found = bad.select("file", "line", "username").rows()
-        self.delta.rejects += [RejectedLine(file, line, reason.format(username)) for file, line, username in found]
+            return Doubt(self.content, "a line names an account that is not among the users")
+        for file, line, username in bad.select("file", "line", "username").rows():
+            self.delta.rejects.append(RejectedLine(file, line, f"Username {username} is not among the users"))
+            self.delta.unlisted[username] += 1
         # A line may give several rows. Remove only its rejected rows.
         self.after = self.after.join(bad, on=["file", "line", *rows.KEYS[self.content]], how="anti")
         return None

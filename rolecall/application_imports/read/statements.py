@@ -11,6 +11,7 @@ from rolecall.application_imports.read.pattern_words import pattern_in_words
 from rolecall.application_imports.read.rows import FileRows
 from rolecall.application_imports.read.sources import InputGroup
 from rolecall.application_imports.read.table import Table
+from rolecall.application_imports.read.unlisted import derived_in_words
 from rolecall.applications.file_shape import ANY_OTHER, JSON, FileShape
 from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import looks_secret
@@ -21,6 +22,8 @@ _LOGIN, _GUID = r"^\s*[A-Za-z][\w.$@\\-]*\s*$", r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}"
 _LEAST_ROWS = 3
 # Columns of the same kind begin with the same words, such as Last seen.
 _BEGINNING, _DATED = 2, r"\d{1,4}[-/. ]\w{1,9}[-/. ]\d{2,4}"
+# In catalogues of databases, this column names both users and roles.
+_GRANTEE = "grantee"
 _GRANT = ("username", "group", "header", "section", "permission", "access", "value")
 # `_results` states how these fields are read, so the keys of the shape do not state them again.
 _STATUSES = ("active", "status")
@@ -204,9 +207,12 @@ def _dates(table: ReadTable) -> Iterator[str]:
 
 def _derived(table: ReadTable) -> Iterator[str]:
     if not table.group.is_derived:
-        accounts = table.read.frame.get_column("username")
-        count = accounts.filter(accounts != "").n_unique()
-        yield f"The file has no list of users: the accounts are the {count:,} that these rows name, all of them active"
+        names = table.read.frame.get_column("username").unique(maintain_order=True)
+        names = names.filter(names != "")
+        yield f"The file has no list of users: these rows name {derived_in_words(len(names), names)}"
+        source = _source(table, "Username") or ""
+        if same_header(source) == _GRANTEE:
+            yield f"{source} may name roles too, which would become accounts. Add the list of users to tell them apart"
 
 
 def _blank(table: ReadTable) -> Iterator[str]:

@@ -20,7 +20,7 @@ from rolecall.application_imports.compare.people import PeopleChanges, compare_p
 from rolecall.application_imports.compare.state import CurrentState
 from rolecall.application_imports.model import RejectedRow
 from rolecall.application_imports.read import file_delta
-from rolecall.application_imports.read.accounting import in_words
+from rolecall.application_imports.read.accounting import WARNING, in_words
 from rolecall.application_imports.read.file_delta import Doubt, FileDelta
 from rolecall.application_imports.read.parts import ONE_PART, Parting, parting_of
 from rolecall.application_imports.read.sources import (
@@ -34,6 +34,7 @@ from rolecall.application_imports.read.sources import (
     settings_of,
     sources_after,
 )
+from rolecall.application_imports.read.unlisted import MOST_NAMED, derived_in_words, unlisted_in_words
 from rolecall.application_imports.run.guard import OpenPoints
 from rolecall.application_imports.run.job import ImportRun, Job
 from rolecall.application_imports.run.progress import record_progress
@@ -178,6 +179,9 @@ class Pipeline:
         for content, delta in self.deltas.items():
             if content in contents and delta.repeats:
                 await self.log(db, f"{delta.group.name}: {counted(delta.repeats, 'repeated row')} merged")
+            if content in contents and delta.unlisted:
+                told = unlisted_in_words(delta.unlisted, delta.unlisted.total())
+                await self.log(db, f"{WARNING}{delta.group.name}: {told}")
         await self.log(db, self.steps.done(step))
 
     async def _read_completely(self, db: Db, doubt: Doubt) -> None:
@@ -218,6 +222,10 @@ class Pipeline:
 
     def _account_lines(self, delta: FileDelta) -> Iterator[str]:
         """Yield lines about the columns and rows of files that were read completely."""
+        if delta.group.is_derived and delta.is_whole and delta.after.height:
+            names = delta.after.part(0).get_column("username").head(MOST_NAMED)
+            named = derived_in_words(delta.after.height, names)
+            yield f"{delta.group.name}: no file lists the users; the rows of this file name {named}"
         earlier = self.before[delta.content].columns if delta.content in self.before else []
         for file, account in zip(delta.files, delta.accounts, strict=False):
             yield from in_words(f"{delta.group.name}: {file.name}", account, earlier)

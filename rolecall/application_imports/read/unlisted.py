@@ -1,0 +1,29 @@
+"""Say which accounts grants name although no file lists them: their rows are rejected, or they become accounts."""
+
+from collections.abc import Collection, Iterable
+
+from rolecall.core.text import counted
+
+MOST_NAMED = 6
+
+
+def unlisted_in_words(names: Collection[str], rows: int) -> str:
+    """Say that rows are rejected, because they name accounts that are not among the users."""
+    one = len(names) == 1
+    which = f"{counted(len(names), 'account')} {'is' if one else 'are'} not among the users: {_listed(names)}"
+    named = f"{counted(rows, 'row')} {'names' if rows == 1 else 'name'} {'it' if one else 'them'}"
+    rejected = f"{named} and {'is' if rows == 1 else 'are'} rejected"
+    return f"{which}; {rejected}. The list of users may be incomplete, or these are groups or roles"
+
+
+def derived_in_words(count: int, names: Iterable[str]) -> str:
+    """Say that accounts are those that rows name, with the first of their names."""
+    first = [name for name, _ in zip(names, range(MOST_NAMED), strict=False)]
+    more = f" and {count - len(first):,} more" if count > len(first) else ""
+    return f"{counted(count, 'account')}, all of them active: {', '.join(first)}{more}"
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = sorted(names)[:MOST_NAMED]
+    more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+    return f"{', '.join(shown)}{more}"
