@@ -11,12 +11,15 @@ from rolecall.applications.field_words import ACTIVE
 from rolecall.applications.file_shape import ANY_OTHER, FileShape, Placeholder, pattern_parts
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import fold
+from rolecall.file_shapes.ending import SKIP_ROWS
 from rolecall.file_shapes.meanings import Meaning
-from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.parts import Part, View, separated_by
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.values import question_about, read_rows
 
 _LEAST = 0.5
 _MOST_ASKED = 12
+_LONGEST = 60
 
 
 def choose_group(view: View, groups: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -61,7 +64,26 @@ def _part(view: View, section: Mapping[str, Any], template: str) -> Part:
     evidence = [f"Template {template}: {len(fields)} of {len(section['columns'])} columns found"]
     part = Part(Content(section["content"]), fields, dict(section.get("shape") or {}), _share(view, section), evidence)
     _ask_for_new_words(view, part)
+    _ask_for_lists(view, part)
     return part
+
+
+def _ask_for_lists(view: View, part: Part) -> None:
+    """Ask about cells with several groups, permissions or usernames that the template reads as one name."""
+    if part.content not in (Content.MEMBERSHIPS, Content.PERMISSIONS):
+        return
+    split = {same_header(header) for header in part.shape.get("split", {})}
+    patterns = filter(None, map(part.origin, ("Group", "Permission", "Username")))
+    named = {each.column for text in patterns for each in pattern_parts(text) if isinstance(each, Placeholder)}
+    read = {*map(same_header, named), *map(same_header, part.shape.get("unpivot", {}).get("columns") or ())} - split
+    for column in [each for each in view.profiles if same_header(each.header) in read]:
+        if separator := read_rows(view, part, column.header).separator:
+            example = next((value for value in column.values if separator in value), column.values[0])[:_LONGEST]
+            how = separated_by(separator)
+            text = f"{column.header} may have several values in a cell, {how}: {example}. Is each value a separate one?"
+            yes = ProposedChoice("Yes, split the cells", f"split.{column.header}", separator)
+            no = ProposedChoice("No, each cell is one value", SKIP_ROWS, column.header)
+            part.questions = [*part.questions, OpenQuestion(text, [yes, no])]
 
 
 def _ask_for_new_words(view: View, part: Part) -> None:
