@@ -7,7 +7,7 @@ import polars as pl
 from rolecall.application_imports.read.dates import NAMED_DATES, are_past
 from rolecall.applications.field_words import ACTIVE
 from rolecall.applications.file_shape import ANY_OTHER
-from rolecall.core.text import fold
+from rolecall.core.text import fold, without_accents
 from rolecall.file_shapes.header_names import is_feature, is_inverted, words_of
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import EXCEL, Profile, is_date, is_serial
@@ -15,10 +15,16 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 _LAST_DAY = re.compile(
     r"(?:end|terminat[a-z]*|expir[a-z]*|leav[a-z]*|exit|separation)[ ._-]*(?:date|day|on|at|time)(?![a-z])"
-    r"|valid[ _-]*(?:to|until|through|till)(?![a-z])|g(?:ü|ue)ltig[ _-]*bis"
+    r"|valid[ _-]*(?:to|until|through|till)(?![a-z])|g(?:u|ue)ltig[ _-]*bis"
     r"|(?:account|access|membership|grant|assignment|role)[ _-]*expir[a-z]*"
-    r"|^fecha(?: de)? (?:baja|cese)$|^data(?: di)? (?:cessazione|fine rapporto)$|^date de (?:sortie|fin|départ)$"
-    r"|^(?:gltgb|to_dat|enddt|austritt|austrittsdatum|acc(?:oun)?texpires|expires?|expiry|expiration|deactivates?)$",
+    r"|^fecha[ _-]*(?:de[ _-]*)?(?:baja|cese|salida|fin|expiracion|vencimiento)$|^(?:valido|vigente)[ _-]*hasta$"
+    r"|^data[ _-]*(?:d[ie][ _-]*)?(?:cessazione|fine rapporto|scadenza|saida|demissao|desligamento|rescisao|expiracao)$"
+    r"|^date[ _-]*(?:de[ _-]*)?(?:sortie|fin|depart|expiration)$|^valid[eoa][ _-]*(?:jusqu.au|fino[ _-]*al|ate)$"
+    r"|^(?:datum[ _-]*)?uit[ _-]*dienst(?:datum)?$|^(?:eind|verval)datum$|^geldig[ _-]*tot$"
+    r"|^data[ _-]*(?:zwolnienia|odejscia|zakonczenia(?: pracy)?|wygasniecia)$|^wazn[ey][ _-]*do$"
+    r"|^(?:austritt(?:sdatum)?|ausgetreten|ausgeschieden|abgang)(?:[ _-]*am)?$"
+    r"|^(?:end|ablauf)datum$|^befristet[ _-]*bis$"
+    r"|^(?:gltgb|to_dat|enddt|acc(?:oun)?texpires|expires?|expiry|expiration|deactivates?)$",
     re.IGNORECASE,
 )
 # Headers of dates on which a grant was revoked.
@@ -132,7 +138,7 @@ def _last_day(view: View) -> Profile | None:
 
 def _last_days(view: View) -> list[Profile]:
     # Ignore the word access: an expiry of access concerns the account or the grant, not a feature such as a password.
-    fits = (each for each in view.profiles if _LAST_DAY.search(each.header))
+    fits = (each for each in view.profiles if _LAST_DAY.search(without_accents(each.header.strip())))
     return [each for each in fits if each.values and not is_feature(_ACCESS.sub("", each.header))]
 
 

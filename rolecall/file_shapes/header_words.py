@@ -117,11 +117,15 @@ TOKENS: dict[str, str] = {
     ",operator,badge id,badge number,card number"
     ",mitglied,membre,miembro",
     "Employee ID": "associate id,emp no,emp id,emp nr,emp number,employee no,employee id,staff no,staff id,pers no"
+    ",pers nr,personal nr,mitarbeiter nr"
     ",worker id",
     "Name": "opr name,operator name,user name,usr name,emp name,full name,person name,member name,display name",
-    "Active": "sts,stat,status,user state,acct status,enabled,active,disabled,suspended,deactivated,blocked",
+    "Active": "sts,stat,status,user state,acct status,enabled,active,disabled,suspended,deactivated,blocked"
+    ",aktiv,actif,activo,activa,attivo,actief,ativo,ativa,aktywny,aktywne,habilitado,abilitato"
+    f",{','.join(sorted(TRANSLATED_INACTIVE))}",
     "Supervisor ID": "manager id,manager emp,manager number,supervisor id,supervisor emp",
-    "Locked": "locked,lock,lockout",
+    "Locked": "locked,lock,lockout,gesperrt,verrouille,bloque,bloqueado,bloqueada,bloccato,geblokkeerd,vergrendeld"
+    ",zablokowany,zablokowane",
     "Last Login": "last on,last login,last logon,last sign,last signed,last signon,last seen,last access"
     ",last authenticated,last connected,last connection,last sign on,last successful,latest login",
     "First Name": "first name,given name",
@@ -137,14 +141,38 @@ TOKENS: dict[str, str] = {
 # Words for inactive accounts. They are ignored if the header also has a word in WHEN or FEATURES.
 ENDED = {
     "disabled", "suspended", "deactivated", "inactive", "blocked", "terminated", "archived", "revoked", "deaktiviert",
+    *TRANSLATED_INACTIVE,
 }  # fmt: skip
 # Words that may follow a word in ENDED without changing its meaning.
 OF_ACCOUNTS = {
+    "konto", "benutzer", "compte", "utilisateur", "cuenta", "usuario", "utente", "gebruiker", "conta", "utilizador",
     "account", "accounts", "user", "users", "login", "logon", "sign", "signin", "credential", "credentials", "status",
     "state", "flag", "employee", "person", "member", "worker", "or", "and", "in", "for", "from", "yn",
     "indicator", "ind",
 }  # fmt: skip
-WHEN = {"date", "on", "at", "time", "by", "reason", "days", "count", "until", "since"}
+WHEN = {
+    "date", "on", "at", "time", "by", "reason", "days", "count", "until", "since", "am", "datum", "seit", "bis",
+    "grund", "fecha", "data", "le", "depuis", "motif", "motivo", "desde", "dal", "op", "sinds", "od", "dnia",
+}  # fmt: skip
+# Words in headers of dates, such as `Compte désactivé le`.
+DATED = {
+    "date",
+    "on",
+    "at",
+    "am",
+    "datum",
+    "seit",
+    "le",
+    "depuis",
+    "fecha",
+    "desde",
+    "data",
+    "dal",
+    "op",
+    "sinds",
+    "dnia",
+    "od",
+}
 # Words for other people in a row, such as the manager.
 OTHER_PEOPLE = {"manager", "supervisor", "reporting", "reports", "approver", "owner", "sponsor", "by", "boss", "chef"}
 # Features, other than the account, that can be enabled or active.

@@ -9,7 +9,9 @@ from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content
 from rolecall.core.text import counted, fold
 from rolecall.file_shapes.ending import AS_PROPOSED, end_after, ended_beside, ended_if, format_of, last_day_beside
-from rolecall.file_shapes.header_names import is_inverted, is_known_header
+from rolecall.file_shapes.header_languages import TRANSLATED_INACTIVE
+from rolecall.file_shapes.header_names import is_inverted, is_known_header, words_of
+from rolecall.file_shapes.header_words import DATED
 from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
@@ -213,6 +215,11 @@ def _end_beside_status(view: View, part: Part, active: Meaning) -> None:
     ended_if(part, "Active", active.header, f"{column.header}|past({format})" if format else column.header)
 
 
+def _ends_on(words: set[str]) -> bool:
+    return bool(words & TRANSLATED_INACTIVE and words & DATED)
+
+
 def _dated(view: View, pattern: re.Pattern[str]) -> Profile | None:
-    fits = (each for each in view.profiles if pattern.search(each.header) and each.values)
+    named = (each for each in view.profiles if pattern.search(each.header) or _ends_on(words_of(each.header)))
+    fits = (each for each in named if each.values)
     return next((each for each in fits if all(map(_HAS_DIGIT.search, each.distinct))), None)
