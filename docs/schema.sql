@@ -2516,7 +2516,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- f30a2172565d function default_group_header()
 -- 2abf66c0de71 function deliveries_channel()
 -- e23cf0b592da function zero_width()
--- b971fe2c115b function event_description(text)
+-- ea1c2db8f503 function event_description(text)
 -- 840aa6dda2e6 function event_display(text)
 -- c9ce40a35606 function exception_moves()
 -- 700f8e8da35e function failures_until_probed()

@@ -6,7 +6,7 @@ population.py, equation.py, digests.py            take, count and hash what is r
 reviewers.py, permitted.py, facts.py              who decides, who may decide, and facts for recommendations
 deciding.py, moving.py, submitting.py             decide items, give them to other reviewers, sign decisions
 remediating.py, accepting.py                      requests that carry decisions out; accepted risks
-comparing.py, following.py, unexplained.py        what the worker does after imports, requests and due dates
+comparing.py, following.py, unexplained.py        what the worker does when data or people change, or a date passes
 changes.py, steps.py, events.py                   records of changes by the service, of steps by people, and of events
 templates.py, coverage.py, quality.py             repeating reviews, last reviews of applications, how reviewers decide
 workspace.py, new_access.py, reason_lists.py      what the workspace of a reviewer shows

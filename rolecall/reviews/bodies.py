@@ -147,7 +147,7 @@ class ReviewChanges(ReviewFields):
 
 
 class CloseBody(Body):
-    """`confirm` closes a review that is held because closing it flags many accounts."""
+    """`confirm` closes a review that is held because closing it would flag many accounts."""
 
     confirm: Flag = False
 
@@ -183,7 +183,7 @@ class _DecisionFields(Body):
     @classmethod
     def only_for_keep_until(cls, until: datetime | None, info: ValidationInfo) -> datetime | None:
         if (info.data.get("decision") is Decision.KEEP_UNTIL) != (until is not None):
-            raise broken("{name} is required for the decision Keep Until, and for no other")
+            raise broken("{name} is required for the decision Keep Until and not allowed for any other")
         if until and until > facts_of(info).now + LONGEST_KEEP:
             raise broken("{name} must be at most five years from now")
         return until
@@ -192,7 +192,7 @@ class _DecisionFields(Body):
     @classmethod
     def only_for_change(cls, access: Access | None, info: ValidationInfo) -> Access | None:
         if (info.data.get("decision") is Decision.CHANGE) != (access is not None):
-            raise broken("{name} is required for the decision Change, and for no other")
+            raise broken("{name} is required for the decision Change and not allowed for any other")
         return access
 
 

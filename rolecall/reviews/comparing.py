@@ -273,7 +273,7 @@ async def _reopen_returned(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def _reopen_kept(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Flag items again, once, if newer data still shows their access although the request was completed."""
+    """Flag items, at most once, if their request was completed but a later import still shows their access."""
     which = f"""(c.status = 'Flagged' AND c.accepted_until IS NULL
                 OR c.status = 'Approved' AND c.decision = 'Keep Until')
                AND c.reopened_on IS NULL AND {_COVERED} AND EXISTS (
@@ -309,10 +309,10 @@ async def _reopen(db: Db, run: ComparedImport, which: str, said: str, now: datet
 
 
 async def _uncover_returned(db: Db, run: ComparedImport, now: datetime) -> None:
-    """If access of a withdrawn item returns within a year after its review ended, record that nobody decided about it.
+    """Record withdrawn items whose access returned within a year after their review ended: nobody decided about it.
 
-    Access that a request approved since the review opened is left out. Otherwise the review no longer covers the
-    application.
+    The review then no longer covers the application. Access that a request approved after the review was opened is left
+    out.
     """
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(

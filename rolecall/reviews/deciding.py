@@ -257,6 +257,7 @@ async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
         id=id,
     )
     item = await undo_decision(db, caller, id, {}, facts)
+    # The item no longer names its bulk decision, but its history does.
     bulk_id = await fetch_value(
         db,
         """SELECT bulk_id FROM review_decisions WHERE item_id = %(id)s AND decision IS NOT NULL

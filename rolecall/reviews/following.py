@@ -43,6 +43,7 @@ async def follow_requests(db: Db, now: datetime, zone: ZoneInfo) -> None:
         "r.id IN (SELECT c.review_id FROM review_items c WHERE c.request_id = ANY(%(requests)s))",
         requests=[request_id for _, request_id, _ in rows],
     )
+    # Sort the events by number, because RETURNING yields them in any order.
     for _, request_id, name in sorted(rows):
         if name in _FOLLOWED:
             await _FOLLOWED[name](db, request_id, now)

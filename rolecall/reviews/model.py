@@ -14,16 +14,17 @@ CHANNEL = "reviews"
 LONGEST_ACCEPTANCE = timedelta(days=366)
 # The longest time for which a reviewer can keep access with Keep Until.
 LONGEST_KEEP = timedelta(days=5 * 366)
-# If closing would flag more than this share of an application's accounts, the review is held until a person confirms.
+# An overdue review is held until a person confirms its close if its unsubmitted items would flag more than this share
+# of an application's accounts.
 MOST_FLAGGED = 0.2
-# The share of carried-over items of each reviewer that must be decided by hand.
+# The share of each reviewer's carried-over items that must be decided by hand. At least one must.
 SAMPLE = 0.05
-# An account whose last sign-in is longer ago is unused. An account without a recorded sign-in is not.
+# An account whose last sign-in is longer ago counts as unused. An account without a recorded sign-in does not.
 UNUSED_AFTER = timedelta(days=90)
 # Peers are compared if there are at least four. Access is rare if at most a quarter of them hold it, and common if at
 # least three quarters do.
 FEWEST_PEERS, RARE, COMMON = 4, 0.25, 0.75
-# How long after a removal, or after the end of a review, access that returns is noticed.
+# Access is noticed if it returns within this time after its removal, or after the review ended without a decision.
 WATCHED_AFTER = timedelta(days=366)
 
 
@@ -78,7 +79,7 @@ ITEM_MOVES = {
         ReviewItemStatus.REMEDIATED,
         ReviewItemStatus.WITHDRAWN,
     },
-    # If the access returned.
+    # If the access returned, or its model gives it again.
     ReviewItemStatus.REMEDIATED: {ReviewItemStatus.FLAGGED},
     # If the access returned, or the application is no longer archived.
     ReviewItemStatus.WITHDRAWN: {ReviewItemStatus.PENDING},
@@ -135,7 +136,7 @@ def usual_stages(type: ReviewType) -> list[ReviewStage]:
 
 
 class Explained(StrEnum):
-    """How access that a model explains is decided: one by one, together with its model, or carried over."""
+    """How access that a model explains is decided: one by one, with its model, or carried over if kept before."""
 
     EACH = "each"
     BY_MODEL = "by model"
@@ -239,7 +240,7 @@ class ReviewEvent(StrEnum):
 # `event.description` of the webhook payload.
 REVIEW_CONDITIONS = {
     ReviewEvent.OPENED: "A review is opened",
-    ReviewEvent.ITEM_FLAGGED: "Access must be removed or changed, by a decision or for lack of one",
+    ReviewEvent.ITEM_FLAGGED: "Access must be removed or changed, because a reviewer decided so or nobody decided",
     ReviewEvent.ITEM_REMEDIATED: "Flagged access was removed or changed",
     ReviewEvent.SUBMITTED: "A reviewer submitted their decisions",
     ReviewEvent.COMPLETED: "Every flagged item of a review is remediated or accepted",

@@ -134,11 +134,11 @@ async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> 
     item = await item_queries.get_item(db, id, lock=True)
     body = check(ReassignBody, raw, await with_mentioned_identities(db, facts, raw))
     if item.is_submitted or item.status not in LEFT_TO_DECIDE:
-        raise Conflict("The item is submitted or withdrawn; it cannot be given to another reviewer")
+        raise Conflict("The item is submitted, remediated or withdrawn; it cannot be given to another reviewer")
     await require_not_below(db, item.id)
     await _require_not_passed_on(db, item, body.identity_id)
     if why := await permitted.obstacle_to(db, item.id, [await own_id(db, caller)]):
-        raise Conflict(f"You cannot choose who decides this item. {why}; ask another administrator")
+        raise Conflict(f"This person cannot choose the reviewer of this item. {why}; ask another administrator")
     await require_can_review(db, item, body.identity_id, facts.now)
     new = NewReviewer(item.id, body.identity_id, f"{caller.name} reassigned it: {body.comment}")
     await move_items(db, caller, await queries.plan_of(db, item.review_id), [new], item.stage, facts.now)

@@ -261,7 +261,7 @@ async def shown_equation(db: Db, equation: list[TakenApplication]) -> list[Revie
 
 
 async def _stale_sources(db: Db, review: ReviewDetail, now: datetime) -> list[StaleSource]:
-    """Return the applications in scope that have no data or whose last import is old."""
+    """Return the applications in scope, except identity sources, that have no data or whose last import is old."""
     if review.type is ReviewType.MODEL:
         return []
     rows = await fetch_rows(

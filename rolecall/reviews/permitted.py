@@ -24,8 +24,7 @@ _TOKEN = "Reviewer ID is required with a token: name the reviewer who decides"  
 class ActingFor(msgspec.Struct, frozen=True):
     """The reviewer for whom a caller decides, and the people who must all be independent.
 
-    These are the reviewer, the caller or the owner of the token, and everyone between them in a chain of stand-ins,
-    because each of them chose the next.
+    These are the reviewer, the caller or the owner of the token, and everyone between them in a chain of stand-ins.
     """
 
     reviewer_id: UUID
@@ -82,8 +81,8 @@ async def may_act_for(db: Db, caller: Caller, reviewer_id: UUID) -> bool:
 
 # SQL for the person who made decision `d`; if token `t` made it, the owner of the token or null.
 DECIDER = "CASE WHEN t.id IS NULL THEN d.decided_by ELSE t.owner_id END"
-# SQL for why one of the %(people)s must not decide about a row `c` of review_items; null if they all may. The rules are
-# those of reviewers.py, applied to the current data as well.
+# SQL for why one of the %(people)s must not decide about a row `c` of review_items; null if they all may. An account is
+# their own if it belonged to them when the review was opened, or belongs to them now.
 OBSTACLE = f"""CASE
     WHEN c.identity_id = ANY(%(people)s)
          OR (SELECT a.identity_id FROM accounts a WHERE a.number = c.account_number) = ANY(%(people)s)

@@ -129,6 +129,7 @@ async def _leave_out(db: Db, what: Taking) -> None:
     await _name_unknown(db, what)
     await _leave_out_entitlements(db, what)
     if what.type is ReviewType.UNEXPLAINED:
+        # Store the renames that are known now, so that the population can be taken again later.
         await execute(
             db,
             """INSERT INTO out_of_scope SELECT 'Renamed', c.entitlement_id, c.same_as::text FROM curations c
@@ -300,6 +301,7 @@ async def _exclude_by_scope(db: Db, what: Taking) -> None:
 
 
 async def _exclude(db: Db, condition: str, reason: Exclusion, **given: object) -> None:
+    """Exclude rows under a condition. A row that is already excluded keeps its first reason."""
     await execute(
         db,
         f"UPDATE pinned_holdings h SET excluded = %(reason)s WHERE h.excluded IS NULL AND {condition}",

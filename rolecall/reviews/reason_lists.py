@@ -20,6 +20,7 @@ _INSERT = """INSERT INTO review_item_reasons (review_id, reason, status, reviewe
 async def list_or_queue(db: Db, review_id: UUID, total: int) -> None:
     """Write the reasons of a review that is being opened, or leave them to the worker if there are many items."""
     if total <= _BATCH:
+        # The last character sorts after all list keys, so this writes the reasons of all items.
         await execute(db, _INSERT, id=review_id, after="", last=chr(1114111))
     else:
         await execute(db, "INSERT INTO reasons_to_list (review_id) VALUES (%(id)s)", id=review_id)

@@ -111,7 +111,8 @@ async def check_population(db: Db, id: str) -> PopulationCheck:
 async def close_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
     """Close a review if all items are submitted, or if it is overdue and `onSilence` is not `escalate`.
 
-    If closing would flag many accounts, the review is held: `held` says how many. Send `confirm` to close it anyway.
+    If closing an overdue review would flag many accounts, it is held: `held` says how many. Send `confirm` to close it
+    anyway.
     """
     confirm = check(CloseBody, raw, facts).confirm
     return await closing.close_review(db, caller, id, confirm, facts.now, facts.zone)
@@ -168,7 +169,7 @@ async def decide_review_items(db: Db, caller: Caller, id: str, raw: Json, facts:
 
 @operation("POST", "/{id:str}/submit", scope=_WRITE, body=SubmitBody, read_body=optional_json)
 async def submit_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> SubmissionDetail:
-    """Sign the decisions of a reviewer, which are then final. Requests carry them out.
+    """Sign the decisions of a reviewer, who can then no longer change them. Requests carry them out.
 
     Items that were kept go to the reviewers of the next stage, if there is one.
     """

@@ -168,7 +168,7 @@ class ReviewItemPerson(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewItemEntitlement(msgspec.Struct, frozen=True, rename="camel"):
-    """The entitlement of an item, named like a privilege. `kind` is Group or Permission."""
+    """The group or permission of an item. `kind` is Group or Permission."""
 
     id: UUID
     kind: str
@@ -182,16 +182,16 @@ class ReviewItemEntitlement(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Recommendation(msgspec.Struct, frozen=True):
-    """The recommended decision about an item, null if the facts do not decide it, and the known facts about it."""
+    """The known facts about an item. `verdict` is the decision that they recommend, or null."""
 
     verdict: Decision | None
     facts: list[ItemFact]
 
 
 class ItemPeers(msgspec.Struct, frozen=True):
-    """How many peers, including the person, hold the access.
+    """How many peers there are (`total`), and how many of them hold the access (`holding`). Both include the person.
 
-    Peers have the same title and department or, if one of these is unknown, the same supervisor.
+    Peers are active and have the same title and department or, if one of these is unknown, the same supervisor.
     """
 
     total: int

@@ -158,6 +158,7 @@ async def change_template(db: Db, id: str, raw: Json, facts: Facts) -> ReviewTem
         "every_months": body.every_months,
         "days_to_review": body.days_to_review,
         "next_on": body.next_on,
+        # A form always sends the date that it shows, so only another date changes the day on which reviews repeat.
         "first_on": body.next_on if body.next_on != found.next_on else None,
         "opens": body.opens,
         "body": None if body.review is None else await _checked(db, found.name, body.review, facts),
@@ -215,10 +216,11 @@ async def follow_template(db: Db, id: UUID, now: datetime, facts: Facts) -> None
     for row in moved:
         template = _from_row(row)
         try:
+            # Use a savepoint, so that the fault can be stored if the review fails.
             async with db.transaction():
                 review_id = await _make(db, SYSTEM, template, facts)
         except RolecallError as error:
-            log.warning("a review of a template cannot be opened", template=template.name, reason=str(error))
+            log.warning("a template cannot create or open its review", template=template.name, reason=str(error))
             # Fires notify_of_templates, schema/notifications.sql.
             await execute(
                 db, "UPDATE review_templates SET fault = %(fault)s WHERE id = %(id)s", id=id, fault=str(error)[:2048]

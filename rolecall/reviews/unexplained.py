@@ -20,7 +20,7 @@ _MOST_SINGLE = 10
 
 
 async def open_unexplained(db: Db, application_id: UUID, import_number: int, now: datetime) -> None:
-    """If the application is set to, open reviews of unexplained access that this import shows for the first time.
+    """Open reviews of unexplained access that this import shows for the first time, if the application is set to.
 
     Each person and each unmatched account gets a review, unless there are many. The first import opens no review.
     """
@@ -34,6 +34,7 @@ async def open_unexplained(db: Db, application_id: UUID, import_number: int, now
     )
     for (name,) in rows:
         scope = ReviewScope(application_ids=[application_id])
+        # Read the data once; the reviews below only narrow the scope.
         await population.take(db, Taking(type=ReviewType.UNEXPLAINED, scope=scope, moment=now))
         for scope, what in await _asked(db, application_id, import_number):
             await _open(db, scope, f"Unexplained access in {name}: {what}"[:256], import_number, now)

@@ -1,4 +1,4 @@
-"""Read what the pages of a review show besides its items, such as progress, moved items and reviews that wait."""
+"""Read what the console shows about reviews, apart from their items: progress, moved items, reviews that wait."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class OwnProgress(msgspec.Struct, frozen=True):
     total: int
     left: int
     decisions: dict[str, int]
-    # The numbers of Approved and Flagged items. Access that was removed is Remediated, no longer Flagged.
+    # The numbers of Approved and of Flagged items. Items whose access was removed are Remediated and not counted here.
     kept: int
     flagged: int
     requests_to_make: int

@@ -73,7 +73,7 @@ CREATE OR REPLACE FUNCTION event_description(event text) RETURNS text LANGUAGE s
         WHEN 'AccessRequestCompleted' THEN 'Successfully completed'
         WHEN 'AccessRequestCanceled' THEN 'Canceled'
         WHEN 'ReviewOpened' THEN 'A review is opened'
-        WHEN 'ReviewItemFlagged' THEN 'Access must be removed or changed, by a decision or for lack of one'
+        WHEN 'ReviewItemFlagged' THEN 'Access must be removed or changed, because a reviewer decided so or nobody decided'
         WHEN 'ReviewItemRemediated' THEN 'Flagged access was removed or changed'
         WHEN 'ReviewSubmitted' THEN 'A reviewer submitted their decisions'
         WHEN 'ReviewCompleted' THEN 'Every flagged item of a review is remediated or accepted'

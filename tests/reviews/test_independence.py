@@ -195,7 +195,7 @@ async def test_holder_of_the_account_cannot_choose_the_reviewer(client: httpx2.A
     await console.set_role(db, company.joana, Role.ADMINISTRATOR, "joana@example.com")
 
     raw = {"identityId": str(company.emre), "comment": "please"}
-    with pytest.raises(Conflict, match="You cannot choose who decides this item"):
+    with pytest.raises(Conflict, match="This person cannot choose the reviewer of this item"):
         await moving.reassign(db, await caller_of(db, company.joana), item["id"], raw, facts())
 
 
