@@ -2559,7 +2559,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 30b6e14df737 function duty_access(uuid[], uuid[], timestamp with time zone)
 -- 054f8781e85a function entitlements_matching(jsonb, integer)
 -- 9c1bf02aa4cf function entitlements_of_duties(uuid[], integer)
--- f245e6916f67 function evaluate_archived()
+-- ab4902e88fc5 function evaluate_archived()
 -- 4079b8e5352e function evaluate_duties(uuid[], timestamp with time zone)
 -- 11731267d3e5 function evaluate_everything(timestamp with time zone)
 -- 40d0eee9a9f4 function evaluate_import()

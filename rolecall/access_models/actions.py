@@ -79,7 +79,7 @@ async def commit_model(
             people = f"{found.people} {'person' if found.people == 1 else 'people'}"
             why = f"would put {people} in conflict" if found.people else "gives duties that the rule keeps apart"
             raise Conflict(
-                f"The rule {found.rule} refuses this model: the model {why}."
+                f"The rule {found.rule} blocks this model: the model {why}."
                 " Simulate the draft to see all conflicts, then change it"
             )
     # No identity may change between evaluating the conditions and the commit of this transaction.
@@ -133,6 +133,7 @@ async def _checked(db: Db, body: type[B], raw: Json, facts: Facts, id: UUID | No
     # Serialize writers, so that two models cannot take the same name.
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
     name = str(raw.get("name", "")).strip()
+    # PostgreSQL cannot compare a text with NUL; the check of the body reports it.
     taken = "\x00" not in name and await is_name_taken(db, "access_models", name, other_than=id)
     also = [Problem("name", f"An access model named {name} already exists; choose another name")] if taken else ()
     return await _as_stored(db, check(body, raw, facts, also))

@@ -40,7 +40,9 @@ async def simulate(db: Db, model: AccessModelDetail, draft: Definition, page: in
     """Return the effect of committing the draft, with one page of the affected people."""
     rows = await fetch_rows(db, _PAGE, **_params(model, draft), offset=(page - 1) * PAGE_SIZE)
     joining, leaving, staying = rows[0][:3]
+    # People who stay in the model are affected only if the access that it grants changes.
     total = joining + leaving + (staying if _gives(model.committed) != _gives(draft) else 0)
+    # A page without people still has one row, with the counts.
     people = [row[3:] for row in rows if row[3]]
     affected = await _affected(db, people, model=model, draft=draft)
     return Simulation(

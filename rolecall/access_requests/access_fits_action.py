@@ -1,4 +1,4 @@
-"""Check that the requested access fits the action, when the request is created and again when it starts.
+"""Check that the access of a new request fits its action, and find stored requests that would now raise access.
 
 Remove and Suspend only lower access; Restore gives back only what a Suspend of the same target took away.
 """

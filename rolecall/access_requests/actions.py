@@ -224,7 +224,7 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
     if locked.status != AWAITED[body.type]:
         raise Conflict(f"An access request that is {locked.status} does not wait for a response of type {body.type}")
     if reviewer.obstacle:
-        raise Conflict(f"{reviewer.name} {reviewer.obstacle} and cannot respond; other reviewers are asked instead")
+        raise Conflict(f"{reviewer.name} {reviewer.obstacle} and cannot respond; another reviewer must respond")
     acting, standing = await _acting(db, locked, caller)
     if why := response_refusal(standing, acting, body.type, reviewer.id):
         raise Conflict(why if acting is caller else OF_OWNER.format(why))
@@ -278,7 +278,7 @@ async def _stand_in(
 async def _is_chosen_by_party(
     db: Db, locked: _LockedRequest, type: RequirementType, reviewer_id: UUID, stand_in: Caller
 ) -> bool:
-    """Return whether a person who must not decide is in the chain of stand-ins, and so chose the person who decides."""
+    """Return whether a person who must not decide is in the chain between the reviewer and the stand-in."""
     excluded = await fetch_value(
         db,
         "SELECT excluded_stand_ins(r, %(type)s, %(reviewer)s) FROM access_requests r WHERE r.id = %(id)s",
@@ -342,6 +342,7 @@ async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> No
             problems.append(Problem(f"{field}.access", f"Access must be lower than {standing[name][0]}"))
     if problems:
         raise Invalid(*problems)
+    # Conflicts that exist without the lowered access are not refused here.
     before = (await rechecking.recheck(db, [locked.id])).get(locked.id)
     await execute(
         db,

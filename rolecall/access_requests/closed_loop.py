@@ -47,7 +47,7 @@ async def close_loop(db: Db, import_id: UUID, now: datetime) -> None:
 async def ask_import_to_verify(db: Db, ids: Sequence[UUID]) -> None:
     """Require that an import shows the access of these open requests before they are completed.
 
-    Nobody is asked to verify, but people who may verify a request can still do so if no import can decide.
+    Nobody is asked to verify, but people who may verify a request can still do so.
     """
     await execute(
         db,
@@ -145,9 +145,9 @@ async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> 
 
 
 async def _completed_and_changed(db: Db, run: FinishedImport) -> list[UUID]:
-    """Return the id of the latest request of each account that the import changed and whose access may have drifted.
+    """Return the latest request of each account that the import changed, if the import may show drift from it.
 
-    The request must be a Change, Remove or Suspend that was completed before the import and has no drift entry yet.
+    Such a request is a Change, Remove or Suspend that was completed before the import and has no drift entry yet.
     """
     rows = await fetch_rows(
         db,

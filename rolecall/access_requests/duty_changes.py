@@ -28,7 +28,10 @@ _Turned = tuple[int, set[UUID]]
 
 
 class _DutiesOfAccess(msgspec.Struct, frozen=True):
-    """The duties that an access gives, and the duties that open requests take from the groups behind the access."""
+    """The duties that access gives, and the duties that open requests take from it.
+
+    For a membership, `given` and `taken` include changes of the group and of the groups above it by open requests.
+    """
 
     given: Sequence[_Turned] = ()
     taken: Sequence[_Turned] = ()

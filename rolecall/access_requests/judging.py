@@ -170,6 +170,7 @@ def _display_name(privilege: Privilege) -> str:
 async def imported_state(db: Db, run: FinishedImport, requests: Sequence[AccessRequestDetail]) -> ImportedState:
     """Return what the import shows about the targets of all these requests."""
     users = [request for request in requests if request.target.type == TargetType.USER]
+    # Sort in descending order, so that `users_by_identity` keeps the first account of an identity by name.
     rows = await fetch_rows(
         db,
         f"""SELECT a.id, a.username, a.identity_id, v.is_active AND NOT v.is_locked FROM accounts a

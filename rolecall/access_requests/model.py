@@ -200,7 +200,7 @@ def raises(held: str, asked: str) -> bool:
 
 
 class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
-    """A privilege of a new request; omitted fields are filled in from imported data, except section and access.
+    """A privilege of a new request. Imported data fills in omitted fields, except section and requested access.
 
     `risk_rating` is used only for a name that is not in the catalogue; without it such a name is rated Critical.
     """

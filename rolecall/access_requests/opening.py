@@ -91,6 +91,7 @@ async def resume(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
 
 async def move_due(db: Db, now: datetime) -> bool:
     """Start and resume a batch of requests that are due; return whether more may be due."""
+    # Each of the two moves is allowed in only one status, which `min` returns.
     found = [
         await fetch_rows(
             db,

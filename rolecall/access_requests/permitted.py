@@ -44,7 +44,9 @@ SECOND_RESPONSE = (
     "You respond to this request yourself or for another reviewer; another person must respond for this one"
 )
 ONLY_YOURSELF = "Stand-in ID must be your own: only a token can record the response of another person"
-NOT_INVOLVED = "Only people involved in this request, operators and administrators can do this"
+NOT_INVOLVED = (
+    "You may not do this. Ask the reporter of the request, or a person with the role Administrator, People or Operator"
+)
 
 VERBS = {
     ASSIGN: "assign",

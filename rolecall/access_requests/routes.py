@@ -84,7 +84,7 @@ async def list_stalled_requests(db: Db, query: dict[str, Any], now: datetime) ->
 
 @operation("GET", "/leftovers", scope=_READ, query={}, tags=_ADDED)
 async def list_leftovers(db: Db, query: dict[str, Any]) -> Page[LeftoverItem]:
-    """List active accounts of people who left, if no open request removes the account."""
+    """List active accounts of people who left, unless an open request removes them."""
     return await queries.leftovers(db, query["page"])
 
 

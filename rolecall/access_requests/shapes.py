@@ -107,7 +107,7 @@ class AccessModelReference(msgspec.Struct, rename="camel"):
 
 
 class _Request(msgspec.Struct, Generic[T], rename="camel"):
-    """The fields that all forms of a request share; they differ in how much of the target they show."""
+    """The fields of every form of a request. The forms differ in how much of the target they show."""
 
     id: UUID
     kind: Literal["Access Request"]
@@ -137,7 +137,7 @@ class AccessRequestItem(_Request[ItemTarget]):
 class RequestConflict(msgspec.Struct, rename="camel"):
     """A conflict of duties that a request would create, and the response of the rule.
 
-    `waitingFor` are the people who still must approve it: the owner of the rule, or people who approve instead.
+    `waitingFor` are the people who still must approve: the owner of the rule, or people who approve instead.
     """
 
     rule_id: UUID

@@ -1,7 +1,7 @@
 """Look up permissions and groups by the names that people write, in the catalogue of an application.
 
 Differences in case, white space and Unicode form are ignored if only one entry matches. An unknown name gets a
-complaint that suggests the most similar names. An application that has imported no permissions (or no groups) accepts
+complaint that may suggest similar names. An application that has imported no permissions (or no groups) accepts
 any name of a permission (or group) that does not look like a known name of the other kind.
 """
 

@@ -1,4 +1,4 @@
-"""Shapes of accounts, memberships and permissions."""
+"""Response bodies of accounts, memberships and permissions, and bodies that pin accounts or name permissions."""
 
 from datetime import datetime
 from typing import Self

@@ -80,6 +80,7 @@ def keys_of(entry: str) -> Keys:
         said = _read_keys(entry)
     except msgspec.DecodeError:
         return ()
+    # The time with exactly six decimals, as chain_notes in schema/audit.sql writes it.
     created = f"{said.created_date.rstrip('Z')}.000000"[:26]
     return said.action.lower(), created, said.caller.id, said.entity.id
 

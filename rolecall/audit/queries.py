@@ -103,6 +103,7 @@ async def newest_first(db: Db, page: int, which: Filter) -> Page[AuditEventItem]
 
 
 async def get(db: Db, number: str) -> AuditEventItem:
+    # A number with more digits may not fit into bigint.
     asked = int(number[:18]) if number.isascii() and number.isdecimal() else 0
     rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM audit_events WHERE number = %(number)s", number=asked)
     if not rows:
@@ -127,7 +128,8 @@ def rows_of(db: Db, which: Filter) -> AsyncIterator[Row]:
     return rows(db, which.sql, order, **which.values)
 
 
-# One statement, so that heads, checkpoints and entries come from one snapshot during concurrent writes.
+# One statement, so that heads, checkpoints and entries come from one snapshot during concurrent writes. Heads and
+# checkpoints have the lowest place, because the walk needs them before the entries.
 _EVERYTHING = """
     SELECT * FROM (
         SELECT '-9223372036854775808'::bigint AS place, 'head' AS what, chain, number, count,
@@ -160,6 +162,7 @@ async def verify(db: Db, known: Sequence[Head] = ()) -> Verdict:
             walk = walk or _walk(now, seen, known)
             walk.step(Row(number, chain, entry, previous, hash), tuple(keys))
             if walk.count % _AT_ONCE == 0:
+                # Let other tasks of the event loop run.
                 await asyncio.sleep(0)
     now.sort(key=lambda head: head.chain)
     walk = walk or _walk(now, seen, known)

@@ -13,9 +13,10 @@ from rolecall.tokens.queries import own_id
 
 
 class Parties(msgspec.Struct, frozen=True):
-    """The requester of an exception, and everyone who approved it, delegated or recorded an approval.
+    """The people who have a part in an exception.
 
-    A token counts as its owner; a token without an owner counts as itself.
+    `approvers` approved, as themselves or as stand-ins. `recorders` recorded an approval, or are between an approver
+    and a stand-in. A token counts as its owner; a token without an owner counts as itself.
     """
 
     requester: UUID

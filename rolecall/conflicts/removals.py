@@ -49,6 +49,7 @@ def removals(sides: Sequence[ConflictSide], requested: Sequence[RemovalRequest])
 
 def _key(access: DutyAccess) -> _Key:
     if access.path:
+        # Only the membership in the first group can be removed from the account.
         return _Key(access.account, True, access.path_header, "", access.path[0])
     is_group = access.kind is EntitlementKind.GROUP
     return _Key(access.account, is_group, access.header, access.section, access.name)

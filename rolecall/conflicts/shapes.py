@@ -73,6 +73,7 @@ class ConflictItem(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def last_moment(self) -> datetime | None:
         """Return the last moment of a conflict that has ended, or None."""
+        # `until` itself is the first moment without the conflict.
         return self.until - timedelta(microseconds=1) if self.until else None
 
 

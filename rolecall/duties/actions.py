@@ -118,6 +118,7 @@ async def change_rule(db: Db, id: str, raw: Json, facts: Facts) -> RuleDetail:
     standing = rule.draft or rule.committed
     assert standing
     body = await _checked(db, RuleChanges, raw, facts, rule.id)
+    # Null removes the control duty or the owner; an omitted field keeps its value.
     cleared = {name: None for name in ("without", "ownerId") if raw.get(name, "") is None}
     draft = msgspec.convert({**msgspec.to_builtins(standing), **cleared, **_given(body)}, RuleDefinition)
     if draft.without in draft.conflicts:
@@ -156,7 +157,7 @@ async def _refuse_contradictions(db: Db, id: UUID, draft: RuleDefinition) -> Non
         if other != id and draft.contradicts(rule):
             raise Invalid.on(
                 "conflicts",
-                f"The rule contradicts the rule {rule.name}: one demands or allows what the other forbids."
+                f"The rule contradicts the rule {rule.name}: they treat the same duties differently."
                 " Change or disable one of them",
             )
 

@@ -1,6 +1,6 @@
 """Check access before it is given: find the conflicts that it would create under the rules in effect.
 
-An `AccessProposal` holds what a person would gain and lose, and what other open requests would give and take away.
+An `AccessProposal` contains what a person would gain and lose, and what other open requests would give and take away.
 """
 
 from collections import Counter
@@ -45,9 +45,9 @@ class AccessProposal(msgspec.Struct, frozen=True):
 
     Without an identity, the person is new and holds nothing. A control duty prevents a conflict if the person holds it
     and no open request removes it, or if it is among `controls`, the gains that no open request removes. A control duty
-    in `waiting` prevents nothing, because that request may be canceled. `returning` is access that the end of the same
-    leave restores without approval; its control duties prevent conflicts too. `repeated` is requested access that the
-    person already holds; it is treated as a gain if the person would otherwise lose its duty.
+    in `waiting` prevents nothing, because that request may be canceled. `returning` is access that other requests of
+    the same event restore; its control duties prevent conflicts too. `repeated` is requested access that the person
+    already holds; it is treated as a gain if the person would otherwise lose its duty.
     """
 
     identity_id: UUID | None
@@ -90,6 +90,7 @@ class FoundConflict(msgspec.Struct, frozen=True):
 
 
 async def conflicts_of(db: Db, proposals: Sequence[AccessProposal]) -> list[list[FoundConflict]]:
+    """Return, for each proposal, the conflicts that its gains, or the loss of control duties, would create."""
     gained = {duty for proposal in proposals for duty in _all(proposal.gains) | _all(proposal.repeated)}
     lost = {duty for proposal in proposals for duty in _all(proposal.losses)}
     people = {proposal.identity_id for proposal in proposals if proposal.identity_id}

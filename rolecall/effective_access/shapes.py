@@ -1,4 +1,4 @@
-"""Shapes of access with its reasons: the import, requests and models."""
+"""Response bodies: access with its reasons, which are the import, requests and models."""
 
 from datetime import datetime
 from uuid import UUID

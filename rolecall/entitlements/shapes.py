@@ -1,4 +1,4 @@
-"""Shapes of entitlements and of their curated fields."""
+"""Response bodies of entitlements, and the body that changes their curated fields."""
 
 from datetime import datetime
 from typing import Annotated, Literal

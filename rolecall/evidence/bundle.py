@@ -67,6 +67,7 @@ class BundleMember:
         self.sha256 = hashlib.sha256()
 
     def __enter__(self) -> "BundleMember":
+        # The size is not known yet and may exceed what a member without ZIP64 can have.
         self.file = self.bundle.archive.open(self.name, "w", force_zip64=True)
         return self
 

@@ -1,3 +1,5 @@
+"""Read the evidence about a person, the ids of the audited records, and the links of the audit chains."""
+
 from collections.abc import AsyncIterator
 from datetime import datetime
 from uuid import UUID

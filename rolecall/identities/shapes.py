@@ -1,4 +1,4 @@
-"""Define responses about identities, which most other responses embed, and the fields that a body may set."""
+"""Define the response body of an identity, which other responses embed, and the fields that a body may set."""
 
 from datetime import datetime
 from typing import Annotated, Literal

@@ -129,6 +129,7 @@ async def _create(
         stage=stage,
         event_type=event.type,
     )
+    # Lock requests before the check of duties locks people, to avoid deadlocks.
     await lock_unfinished(db, event.identity_id)
     allowed = await separation.allowed_of_event(db, [msgspec.structs.replace(new, related=related) for new in planned])
     for refusal in allowed.left_out:

@@ -58,7 +58,7 @@ STAGES: dict[EventType, dict[StageName, Start]] = {
 
 
 class Period(msgspec.Struct, frozen=True):
-    """The effective date and the optional end date of an event, in the time zone of the service."""
+    """The effective date and the optional end date of an event, with the time zone of the service."""
 
     needed_on: datetime
     needed_until: datetime | None
@@ -136,12 +136,13 @@ def status_of(stages: Sequence[Stage]) -> WorkStatus:
         if stage.status is WorkStatus.OPEN:
             return _STATUS_WHILE_OPEN[stage.name]
     statuses = {stage.status for stage in stages}
+    # A canceled stage decides, because only canceling the event cancels stages.
     order = (WorkStatus.CANCELED, WorkStatus.SCHEDULED, WorkStatus.SNOOZED, WorkStatus.COMPLETED)
     return next(status for status in order if status in statuses)
 
 
 def done_when(type: EventType, stage: StageName) -> frozenset[WorkStatus]:
-    """Return the statuses of which each request of a stage must have one before the stage completes."""
+    """Return the statuses that let a stage complete: each of its requests must have one of them."""
     match stage:
         case StageName.APPROVAL:
             return frozenset(WorkStatus) - {WorkStatus.PENDING}

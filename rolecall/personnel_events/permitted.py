@@ -23,12 +23,16 @@ OWN_SUPERVISION = "You cannot make yourself a supervisor or change your own supe
 REPORTED_BY_OTHERS = "Another person reported this event about you, so you cannot cancel it"
 ONLY_OWN_PEOPLE = "You can create events only for people who report to you"
 ONLY_OWN_LINE = "The supervisor must be you or a person who reports to you"
-NOT_EMAIL = "People sign in with their e-mail, so only an administrator or the identity source changes it"
-NOT_TYPE = (
-    "People can sign in, and shared identities cannot, so only an administrator or the identity source changes one into"
-    " the other"
+NOT_EMAIL = (
+    "People sign in with their e-mail, so only administrators, the role People and the identity source can change it"
 )
-NOT_INVOLVED = "Only the reporter, the supervisors of the person, operators and administrators can do this"
+NOT_TYPE = (
+    "People can sign in; service accounts, shared accounts and mailboxes cannot."
+    " Only administrators, the role People and the identity source can change one into the other"
+)
+NOT_INVOLVED = (
+    "You may not do this. Ask the reporter of the event, or a person with the role Administrator, People or Operator"
+)
 
 
 class EventVerb(StrEnum):
@@ -128,7 +132,7 @@ async def _require_free_email(db: Db, caller: Caller, identity_id: UUID | None, 
 
 
 async def _require_same_sign_in(db: Db, caller: Caller, identity_id: UUID, new: IdentityType) -> None:
-    """Refuse a change of type that allows or ends signing in, unless the caller may write identities.
+    """Refuse a change of type that allows or ends signing in, unless the caller has `identities:write`.
 
     Tokens are not restricted here.
     """

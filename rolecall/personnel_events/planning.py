@@ -28,9 +28,9 @@ class HeldAccount(msgspec.Struct, frozen=True):
 class Situation(msgspec.Struct, frozen=True):
     """What the requests of an event are planned from: the accounts of the identity, and grants of access models.
 
-    `before` are the grants of a role transition before it; `after` those of a role transition or an onboarding. Other
-    events need no grants. `models_after` are the models that match the identity after the event; None means those that
-    match it now.
+    `before` are the grants before a role transition; `after` are the grants after a role transition or an onboarding.
+    Other events need no grants. `models_after` are the models that match the identity after the event; None means those
+    that match it now.
     """
 
     accounts: Sequence[HeldAccount]
@@ -101,7 +101,7 @@ def _difference(application_id: UUID, situation: Situation, dates: EventDates) -
             _of_account(action, account, dates), privileges=privileges, scheduled_start=start
         )
 
-    # Until the end date the access of both roles overlaps, so removals start only then.
+    # If there is an end date, the person keeps the access of both roles until then.
     overlaps = dates.needed_until is not None
     if gained:
         yield request(RequestAction.CHANGE, gained if overlaps else [*gained, *lost], dates.needed_on)

@@ -148,6 +148,7 @@ async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestD
              AND NOT EXISTS (SELECT FROM group_versions now WHERE now.group_number = g.number
                              AND now.until_import IS NULL)""",
         identity=event.identity_id,
+        # The suspensions of a leave are created together, so the first one has the time of all.
         since=suspended[0].activity[0].created_date,
         applications=list({request.target.application.id for request in suspended}),
         names=[privilege.permission.permission for request in suspended for privilege in request.target.privileges],

@@ -34,6 +34,7 @@ async def situation_of(
             models = await access_models.matching(db, identity_id)
             return Situation(held, after=await _grants(db, models), models_after=models)
         case EventType.OFFBOARD:
+            # No model matches an inactive identity.
             return Situation(held, models_after=frozenset())
         case EventType.ABSENCE:
             return Situation(held)

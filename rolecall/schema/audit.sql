@@ -24,7 +24,7 @@ BEGIN
     END IF;
 END $$;
 
--- Add a note of a change that is in no governed table (audit/actions.py).
+-- Add notes of changes that the triggers of keep_audit do not note, such as pins of accounts.
 CREATE OR REPLACE FUNCTION note_changes(notes text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     noted text := current_setting('rolecall.notes', true);
@@ -304,6 +304,7 @@ BEGIN
     END IF;
 END $$;
 
+-- Chain the notes of a transaction when it commits.
 CREATE OR REPLACE FUNCTION chain_changes() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM audit_pending WHERE number = NEW.number;

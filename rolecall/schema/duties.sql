@@ -538,7 +538,7 @@ BEGIN
     before := ARRAY(SELECT id FROM conflicts WHERE until IS NULL AND identity_id = ANY (people));
     PERFORM refresh_duty_holders(people, NULL);
     PERFORM refresh_conflicts(people, NULL, written_on(), NULL);
-    PERFORM record_ends(before, format('the application %s was %s', NEW.name, CASE WHEN NEW.is_archived THEN 'archived' ELSE 'put to use again' END),
+    PERFORM record_ends(before, format('the application %s was %s', NEW.name, CASE WHEN NEW.is_archived THEN 'archived' ELSE 'unarchived' END),
                         written_on());
     RETURN NULL;
 END $$;

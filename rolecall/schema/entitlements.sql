@@ -84,6 +84,7 @@ BEGIN
                 OR s.until_import IS NULL AND s.permission_number = ANY(touched_permissions))))));
 END $$;
 
+-- Update the list when an import finishes.
 CREATE OR REPLACE FUNCTION show_entitlements() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM refresh_entitlements(NEW.application_id, NEW.number::int);
@@ -110,7 +111,7 @@ CREATE OR REPLACE FUNCTION entitlement_shown(id uuid) RETURNS int4multirange STA
     WHERE e.id = entitlement_shown.id), '{}');
 
 -- Return an entitlement and its former names, each with the imports in which the entitlement has this name. A former name counts in imports
--- that do not show a later name. A former name that comes back beside a later name is another entitlement.
+-- that do not show a later name. A former name that an import shows together with a later name is another entitlement there.
 CREATE OR REPLACE FUNCTION names_over_time(entitlement uuid) RETURNS TABLE (id uuid, kind text, number int, during int4range)
 STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE selves (id, later) AS (

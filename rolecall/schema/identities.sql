@@ -6,7 +6,8 @@
 -- move_duty_holders (duties.sql), end_sign_ins, end_former_rights and end_sign_ins_of_email (console.sql),
 -- notify_of_acting_owners and notify_of_left_control_owners (notifications.sql).
 
--- An e-mail set by the identity source, or by a caller with identities:write, needs no confirmation: the person can sign in with it at once.
+-- Regard a changed e-mail as confirmed: the person can sign in with it at once. If it needs a confirmation, `withhold_email`
+-- (identities/actions.py) records this after the change.
 CREATE OR REPLACE FUNCTION confirm_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM unconfirmed_emails WHERE identity_id = NEW.id;

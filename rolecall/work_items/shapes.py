@@ -1,4 +1,4 @@
-"""Activity and comments, which access requests and personnel events share."""
+"""The activity and comments of access requests, personnel events and other records."""
 
 from datetime import datetime
 from uuid import UUID

@@ -183,7 +183,7 @@ async def test_model_simulation_counts_people_and_a_blocking_rule_refuses_the_co
 
     assert [(each["rule"], each["people"]) for each in simulated["conflicts"]] == [("Prepare and release", 1)]
     assert refused.status_code == 409
-    said = "The rule Prepare and release refuses this model: the model would put 1 person in conflict. "
+    said = "The rule Prepare and release blocks this model: the model would put 1 person in conflict. "
     assert refused.json()["message"].startswith(said)
 
 
@@ -200,7 +200,7 @@ async def test_model_that_combines_blocked_duties_is_refused_although_it_matches
     refused = await client.post(f"/api/access-models/{id}/commit")
 
     assert [(each["rule"], each["people"]) for each in simulated["conflicts"]] == [("Prepare and release", 0)]
-    said = "The rule Prepare and release refuses this model: the model gives duties that the rule keeps apart. "
+    said = "The rule Prepare and release blocks this model: the model gives duties that the rule keeps apart. "
     assert (refused.status_code, refused.json()["message"][: len(said)]) == (409, said)
 
 

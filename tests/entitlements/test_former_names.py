@@ -75,7 +75,7 @@ async def test_a_permission_that_comes_back_rates_its_groups_by_the_shared_ratin
     assert (await fetch_value(db, rated), (await get(client, old))["isPresent"]) == ("Critical", False)
 
 
-async def test_a_former_name_that_comes_back_beside_the_new_one_is_another_entitlement(
+async def test_a_former_name_that_comes_back_together_with_the_new_one_is_another_entitlement(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     old, new = await a_rename(client, db)

@@ -189,7 +189,7 @@ async def test_past_counts_of_holders_are_stored_until_a_match_changes(client: h
     assert await fetch_value(db, stored) == 2
 
 
-async def test_past_counts_follow_an_account_that_changed_hands_between_two_days(
+async def test_past_counts_follow_an_account_that_got_another_identity_between_two_days(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     await a_ledger(db)

@@ -100,7 +100,7 @@ def test_bundle_describes_the_person_and_verifies_offline(bundle: Path, ada: UUI
     assert "Bob" not in json.dumps(entries)
     assert "&lt;b&gt;Lovelace" in page
     assert "<b>Lovelace" not in page
-    # A folder beside the members is ignored.
+    # A folder in the same place as the members is ignored.
     (folder / "notes").mkdir()
     for arguments in ((), (bundle,)):
         result = run_script(folder / "verify.py", *arguments)

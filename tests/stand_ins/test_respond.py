@@ -101,7 +101,7 @@ async def test_stand_in_of_a_person_who_left_cannot_respond(db: Db, office: Offi
     await a_stand_in(db, office.grace, office.sam)
     await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=office.grace)
 
-    said = "Grace Hopper is Disabled and cannot respond; other reviewers are asked instead"
+    said = "Grace Hopper is Disabled and cannot respond; another reviewer must respond"
     assert await approve(db, office.sam, request, office.grace) == said
 
 
