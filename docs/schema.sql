@@ -2457,7 +2457,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- e1d7ec7e9056 function audit_hash(bytea, bigint, text)
 -- c207618e002b function camel(text)
 -- ab3c9c6c2c9d function chain_changes()
--- 07c82b540d39 function chain_notes()
+-- 8bc9916b4046 function chain_notes()
 -- b7836210caea function fields_that_differ(jsonb, jsonb)
 -- 2aba3ef804f5 function changes_in(jsonb)
 -- 452919f57f13 function fields_of_new(regclass, text)

@@ -131,6 +131,7 @@ def _request_row(
 
 
 def _privilege_rows(id: UUID, new: NewRequest) -> list[dict[str, Any]]:
+    # Nothing is approved yet; `approve` sets the approved access.
     return [
         {"request_id": id, "position": position, "approved_access": "None", **_privilege(privilege)}
         for position, privilege in enumerate(new.privileges)

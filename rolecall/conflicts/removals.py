@@ -14,7 +14,7 @@ class Removal(msgspec.Struct, frozen=True):
     """Access that a request can remove: a permission, or a membership with everything that comes through it.
 
     `taken` are the duties that the person would no longer hold, `kept` those that other access also gives. `requested`
-    are open requests that already remove the access.
+    are requests to remove the access; no import shows their effect yet.
     """
 
     application: DutyReference

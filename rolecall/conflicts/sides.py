@@ -1,4 +1,4 @@
-"""Read the sides of conflicts: each duty with the access that gives it, and the requests and models behind it."""
+"""Read the sides of conflicts: each duty with the access that gives it, and the requests and models that explain it."""
 
 from collections import defaultdict
 from collections.abc import Sequence

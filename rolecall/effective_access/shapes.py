@@ -57,7 +57,7 @@ class ModelReason(msgspec.Struct, rename="camel"):
 
 
 class Why(msgspec.Struct, rename="camel"):
-    """The requests and models that grant the access; if both are empty, no request or model is on record."""
+    """The import that first showed the access, and the requests and models on record that grant it."""
 
     application_import: ImportReason = msgspec.field(name="import")
     access_requests: list[RequestReason]

@@ -35,8 +35,8 @@ async def make_requests(db: Db, event: LockedEvent, now: datetime) -> None:
 async def disable_leaver(db: Db, event: LockedEvent, now: datetime) -> None:
     """At an offboarding, disable the leaver and cancel requests that would give them access.
 
-    Also request the removal of accounts found since the approval began. The last active administrator stays active,
-    because someone must be able to assign roles; a comment says so.
+    Also request the removal of accounts that appeared after the approval began. The last active administrator stays
+    active, because someone must be able to assign roles; a comment says so.
     """
     if event.type is not EventType.OFFBOARD:
         return
@@ -65,10 +65,10 @@ async def _remove_late_accounts(db: Db, event: LockedEvent, now: datetime) -> No
     made = await _create(db, event, StageName.APPROVAL, planned, now)
     if not made:
         return
-    why = "The account was created after the approval began"
+    why = "The account appeared after the approval began"
     await record_activity_of(db, made, author=SYSTEM.name, action="Found", content=why, now=now)
     names = ", ".join(held.username for held in late)
-    content = f"Accounts created after the approval began are removed too: {names}"
+    content = f"Accounts that appeared after the approval began are removed too: {names}"
     await record_activity(db, event.id, author=SYSTEM.name, action="Accounts Found", content=content, now=now)
 
 

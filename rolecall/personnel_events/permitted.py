@@ -77,7 +77,10 @@ async def require_no_own_supervision(
 
 
 async def relations_to(db: Db, caller_id: UUID, event_id: UUID) -> frozenset[PersonRelation]:
-    """Return every relation of a person to an event, or none to an offboarding that another person planned for them."""
+    """Return every relation of a person to an event.
+
+    Return no relation to their own offboarding if another person reported it.
+    """
     rows = await fetch_rows(
         db,
         """SELECT identity_id, reporter_id = %(me)s, coalesce(assignee_id = %(me)s, false), type = 'Offboard'

@@ -71,7 +71,7 @@ async def record_opening(db: Db, review_id: UUID, now: datetime) -> None:
            FROM review_items c CROSS JOIN LATERAL (VALUES
                (c.is_carried, %(carried)s, 'Unchanged, explained and kept by hand before'),
                (c.is_sample, %(sampled)s, 'To be decided by hand, chosen at random'),
-               (c.moved <> '', %(replaced)s, 'Another person reviews it than the stage names')
+               (c.moved <> '', %(replaced)s, 'The reviewer is not the person that the stage names')
            ) AS k (is_one, change, reason)
            WHERE c.review_id = %(review)s AND (c.is_carried OR c.is_sample OR c.moved <> '') AND k.is_one
            GROUP BY k.change, k.reason ORDER BY k.change""",

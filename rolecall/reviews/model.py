@@ -14,8 +14,8 @@ CHANNEL = "reviews"
 LONGEST_ACCEPTANCE = timedelta(days=366)
 # The longest time for which a reviewer can keep access with Keep Until.
 LONGEST_KEEP = timedelta(days=5 * 366)
-# An overdue review is held until a person confirms its close if its unsubmitted items would flag more than this share
-# of an application's accounts.
+# If the unsubmitted items of an overdue review would flag more than this share of an application's accounts, the review
+# is held until a person confirms.
 MOST_FLAGGED = 0.2
 # The share of each reviewer's carried-over items that must be decided by hand. At least one must.
 SAMPLE = 0.05
@@ -24,7 +24,7 @@ UNUSED_AFTER = timedelta(days=90)
 # Peers are compared if there are at least four. Access is rare if at most a quarter of them hold it, and common if at
 # least three quarters do.
 FEWEST_PEERS, RARE, COMMON = 4, 0.25, 0.75
-# Access is noticed if it returns within this time after its removal, or after the review ended without a decision.
+# How long returned access is noticed: from its removal or, if nobody decided about it, from the end of its review.
 WATCHED_AFTER = timedelta(days=366)
 
 

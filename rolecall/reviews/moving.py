@@ -45,6 +45,7 @@ async def pass_on(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBo
         new = NewReviewer(item.id, body.identity_id, f"{moved}: {body.comment}" if body.comment else moved)
     else:
         unsure = body.decision is Decision.UNSURE and stage < len(review.stages)
+        # True counts as 1: the item goes to the next stage.
         stage += unsure
         (new,) = await reviewers_for(db, [item.id], review.stages[stage - 1] if unsure else None, review.fallback, now)
     await _record_passing(db, caller, item, body, now)
@@ -223,8 +224,8 @@ async def release_late(db: Db, restored: Sequence[tuple[UUID, UUID]], now: datet
 
 
 _OF_THE_MODEL = " decides about the model"
-_RELEASED = "The reviewer of its model must not decide about it"
-_RETURNED = "It returned after the decision about its model was submitted"
+_RELEASED = "The reviewer of the model must not decide about this access"
+_RETURNED = "The access returned after the decision about its model was submitted"
 
 # SQL for the reviewers of one open review or, if %(review)s is null, of all open reviews. It reads one item for each
 # reviewer.

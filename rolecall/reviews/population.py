@@ -54,6 +54,7 @@ async def take(db: Db, what: Taking) -> None:
         await _start_again(db)
     await _leave_out(db, what)
     await _exclude_by_scope(db, what)
+    # Temporary tables have no statistics until they are analyzed.
     await execute(db, "ANALYZE pinned_holdings (holder, entitlement_id, identity_id, excluded)")
     if what.subject is ItemSubject.ACCESS:
         if not what.is_collected:
@@ -63,6 +64,7 @@ async def take(db: Db, what: Taking) -> None:
 
 async def _collect(db: Db, what: Taking) -> None:
     """Read the accounts and what was held into new temporary tables."""
+    # An earlier call in this transaction may have created the tables.
     for table in ("pinned_imports", "pinned_accounts", "out_of_scope", "pinned_holdings", "pinned_models"):
         await execute(db, f"DROP TABLE IF EXISTS {table}")
     await execute(db, "DROP TABLE IF EXISTS pinned_requests")

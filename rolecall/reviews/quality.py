@@ -60,6 +60,7 @@ class ReviewerQuality(msgspec.Struct, frozen=True, rename="camel"):
         return hasty and self.decided >= SHORTEST_RUN
 
 
+# `islands` finds runs of equal decisions: within a run, the difference between the two row numbers is the same.
 _QUALITY = f"""
     WITH own AS MATERIALIZED (
         SELECT i.reviewer_id, i.status, i.decision, i.decided_on, i.number, i.bulk_id, i.facts, i.is_carried,

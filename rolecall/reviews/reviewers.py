@@ -1,7 +1,7 @@
 """Find an independent and available reviewer for each item, and say why if it is not the one that the stage names.
 
 A person does not review their own account, access from a request that they made, approved or carried out, or access
-that a model of theirs explains. The items are rows of the temporary table `candidate_items`.
+that one of their models explains. The items are rows of the temporary table `candidate_items`.
 """
 
 from collections.abc import Sequence
@@ -164,6 +164,7 @@ async def assign(
     """Fill `assigned_items` with new reviewers for the items that the person named by the stage cannot review."""
     for table in ("reviewer_states", "request_people", "owned_models", "reviewer_problems"):
         await execute(db, f"DELETE FROM {table}")
+    # Temporary tables have no statistics until they are analyzed.
     await execute(db, "ANALYZE candidate_items (place, identity_id, entitlement_id, first_id, subject)")
     await execute(db, _STATES, now=now)
     await execute(db, _TOOK_PART)

@@ -277,8 +277,8 @@ BEGIN
         numbers := numbers || the_number;
         links := links || link;
     END LOOP;
-    -- One statement for all four tables, because every write does this. It notes the changes of the list itself: the trigger of `keep_list`
-    -- costs as much as the entries. Many entries are left to the trigger, which may count the list again.
+    -- One statement for all four tables, because every write does this. For few entries it also notes the changes of the list, because the
+    -- trigger of `keep_list` costs as much as the entries. For many, the trigger does this, and may count the list again.
     few := cardinality(numbers) <= 2 * list_stride();
     PERFORM set_config('rolecall.lists_itself', few::text, true);
     WITH written AS (
@@ -317,6 +317,6 @@ CREATE CONSTRAINT TRIGGER chain_changes AFTER INSERT ON audit_pending DEFERRABLE
     FOR EACH ROW EXECUTE FUNCTION chain_changes();
 
 CALL keep_list('audit_events');
--- `chain_notes` notes changes of this list itself.
+-- Skip the trigger while `chain_notes` notes the changes of this list.
 CREATE OR REPLACE TRIGGER keep_list_on_insert AFTER INSERT ON audit_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT
     WHEN (current_setting('rolecall.lists_itself', true) IS DISTINCT FROM 'true') EXECUTE FUNCTION keep_audit_events_on_insert();

@@ -36,7 +36,7 @@ class EventType(StrEnum):
 
 
 class Level(StrEnum):
-    """A level of an application's priority or a permission's risk, lowest first."""
+    """A level of priority of an application, or of risk of access, lowest first."""
 
     NONE = "None"
     LOW = "Low"

@@ -39,6 +39,7 @@ class Keyring:
         if known is None or time.monotonic() >= known.until:
             known = await self._look_up(pool, secret, now)
             if len(self._known) >= _MOST:
+                # Bound the memory. Looking up a cleared token takes one query.
                 self._known.clear()
             self._known[digest] = known
         if not known.token.is_usable(now):

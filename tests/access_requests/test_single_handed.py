@@ -1,4 +1,4 @@
-"""Test `singleHanded`: the only person may decide alone, with a recorded reason."""
+"""Test `singleHanded`: the only administrator may decide alone if nobody else is asked, with a recorded reason."""
 
 from uuid import UUID
 

@@ -225,10 +225,10 @@ async def test_account_that_appears_after_approval_is_removed_too(
     assert requests(event) == [("Remove", "ada", "Open"), ("Remove", "alovelace", "Open")]
     assert [stage["status"] for stage in event["stages"]] == ["Completed", "Open", "Scheduled"]
     activity = {entry["action"]: entry["content"] for entry in event["activity"]}
-    assert activity["Accounts Found"] == "Accounts created after the approval began are removed too: alovelace"
+    assert activity["Accounts Found"] == "Accounts that appeared after the approval began are removed too: alovelace"
     late = await read(client, f"{REQUESTS}/{event['stages'][0]['accessRequests'][1]['id']}")
     assert late["target"]["privileges"][0]["permission"]["permission"] == "Posters"
-    assert ("Found", "The account was created after the approval began") in [
+    assert ("Found", "The account appeared after the approval began") in [
         (entry["action"], entry["content"]) for entry in late["activity"]
     ]
     for request in event["stages"][0]["accessRequests"]:

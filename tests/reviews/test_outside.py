@@ -1,4 +1,4 @@
-"""Test what happens around a review: absent holders, three stages, renamed access, requests that end late."""
+"""Test reviews with absent holders, three stages, renamed access, and requests that end late."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
