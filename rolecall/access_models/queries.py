@@ -46,7 +46,7 @@ async def get(db: Db, id: str | UUID) -> AccessModelDetail:
 
 
 async def _unknown_names(db: Db, draft: Definition) -> list[str]:
-    """Return a message, with similar names, for each group and permission that the applications do not have."""
+    """Return a message for each group and permission of a draft that its applications do not have."""
     groups = [(each.application_id, name) for each in draft.access for name in each.groups]
     permissions = [
         (each.application_id, PermissionName(one.header, one.section, one.permission))

@@ -161,7 +161,7 @@ async def _record_alone(db: Db, locked: _LockedRequest, caller: Caller, reason: 
 
 
 async def resolve(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Mark an open request as provisioned."""
+    """Mark an open request as provisioned. It is then completed or, if a rule requires it, waits to be verified."""
     return await _perform(db, caller, id, raw, facts, RESOLVE, moving.resolve)
 
 

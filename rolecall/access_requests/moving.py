@@ -163,7 +163,7 @@ async def cancel_with_reasons(db: Db, why: Mapping[UUID, str], now: datetime) ->
 
 
 async def withhold_from(db: Db, identity_id: UUID, now: datetime) -> None:
-    """Cancel the unfinished requests that would give access to an identity that has just become inactive."""
+    """Cancel requests, not provisioned yet, that would give access to an identity that has just become inactive."""
     await withhold(db, await lock_unfinished(db, identity_id), now)
 
 

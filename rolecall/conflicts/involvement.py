@@ -29,7 +29,7 @@ class Parties(msgspec.Struct, frozen=True):
 
 
 async def parties_of(db: Db, exceptions: Sequence[ConflictException]) -> list[Parties]:
-    """Return the people involved in each exception. A token is treated as its owner."""
+    """Return the people who have a part in each exception."""
     rows = await fetch_rows(
         db,
         """SELECT e.id, e.requester_id, ARRAY(

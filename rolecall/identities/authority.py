@@ -144,7 +144,10 @@ async def relations_to_person(db: Db, caller_id: UUID, identity_id: UUID) -> fro
 
 
 async def people_of(db: Db, person_id: UUID, most: int | None = MOST_PEOPLE) -> list[UUID]:
-    """Return at most `most` people who report to a person, directly or through others, nearest first."""
+    """Return the people who report to a person, directly or through others, nearest first.
+
+    Return at most `most` people; None means all.
+    """
     limit = "ALL" if most is None else f"{most:d}"
     rows = await fetch_rows(
         db, f"WITH RECURSIVE {LINE} SELECT id FROM line WHERE id <> %(me)s LIMIT {limit}", me=person_id

@@ -136,7 +136,7 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
 
 
 async def _note_prolonged(db: Db, caller: Caller, id: UUID) -> None:
-    """Record who extended a leave. This person may not stand in for the person on leave."""
+    """Record who extended a leave. Supervisors who did so do not stand in automatically during the leave."""
     await execute(
         db,
         "UPDATE absences SET prolonged_by = prolonged_by || %(own)s::uuid WHERE event_id = %(id)s",

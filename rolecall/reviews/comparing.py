@@ -169,7 +169,7 @@ async def _restore_returned(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def _withdraw_gone(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Withdraw undecided items of open reviews if this import no longer shows their access."""
+    """Withdraw undecided items of open reviews if this import proves that their access is gone."""
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
@@ -190,7 +190,7 @@ async def _withdraw_gone(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Mark flagged items Remediated if this import no longer shows their access, and cite the import.
+    """Mark flagged items Remediated if this import proves that their access is gone, and cite the import.
 
     The items must be submitted or have a request that carries them out.
     """

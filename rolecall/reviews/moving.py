@@ -53,7 +53,7 @@ async def pass_on(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBo
 
 
 async def _require_not_passed_on(db: Db, item: ReviewItemDetail, person_id: UUID) -> None:
-    """Refuse a person who passed the item on in this stage, so that it does not go back and forth."""
+    """Refuse a person who decided Not Mine in this stage, so that the item does not go back and forth."""
     name = await fetch_value(
         db,
         """SELECT i.first_name || ' ' || i.last_name FROM review_decisions d JOIN identities i ON i.id = d.reviewer_id

@@ -1,4 +1,4 @@
-"""Test entries of records that a transaction creates, for which schema/audit.sql has a shorter way."""
+"""Test the audit entries of records that a transaction creates: schema/audit.sql computes them in a faster way."""
 
 import httpx2
 import msgspec
