@@ -36,9 +36,9 @@ class Approver(msgspec.Struct, frozen=True):
 class Approvers(msgspec.Struct, frozen=True):
     """The active people who may give each of the two approvals.
 
-    Administrators replace a rule's owner who may not approve. Auditors may give neither approval, because they check
-    decisions. `owners` own the rule or an application; a stand-in may approve for them, but not for an administrator.
-    `involved` are the people who requested the pending exception or took part in its approvals.
+    If the rule has no owner, or the owner may not approve, administrators do. Auditors may give neither approval,
+    because they check decisions. `owners` own the rule or an application; a stand-in may approve for them, but not for
+    an administrator. `involved` are the people who requested the pending exception or took part in its approvals.
     """
 
     rule_owners: dict[UUID, str]

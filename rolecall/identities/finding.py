@@ -218,7 +218,7 @@ _CANDIDATE = "SELECT i.id, i.first_name || ' ' || i.last_name AS name, i.email_a
 
 
 async def candidates(db: Db, words: str, limit: int = 10, within: tuple[UUID, ...] | None = None) -> list[Candidate]:
-    """Suggest active people by a prefix of their names or e-mail, or by employee ID or id."""
+    """Suggest active people who match the words, as `people` defines it."""
     conditions, given = PeopleFilters(status=IdentityStatus.ACTIVE, within=within).conditions()
     found, values = people(words, limit, conditions)
     return await _candidates(db, found, {**values, **given}, limit)

@@ -54,9 +54,10 @@ _SEARCH = {
 
 @operation("GET", "/search", scope=Scope.IDENTITIES_READ, query=_SEARCH, tags=_ADDED)
 async def search_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Page[IdentityDetail]:
-    """Find people by a prefix of their names or e-mail, by employee ID or id, and by status, type and department.
+    """Find people by a prefix of their names, by e-mail, employee ID or id, and by status, type and department.
 
-    `whole` finds only people whose complete name or e-mail matches. Without filters, everyone is listed.
+    If `q` contains `@`, a prefix of an e-mail is enough. With `whole`, names and e-mails must match completely. Without
+    filters, everyone is listed.
     """
     page, words = query["page"], query.get("q")
     within = await visible_people(db, caller, None)

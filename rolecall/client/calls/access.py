@@ -22,9 +22,10 @@ def search_identities(
     type: str | None = None,
     department: str | None = None,
 ) -> Call[Page[answers.Identity]]:
-    """Find people by a prefix of their names or e-mail, by employee ID or id, and by status, type and department.
+    """Find people by a prefix of their names, by e-mail, employee ID or id, and by status, type and department.
 
-    `whole` finds only people whose complete name or e-mail matches. Without filters, everyone is listed.
+    If `text` contains `@`, a prefix of an e-mail is enough. With `whole`, names and e-mails must match completely.
+    Without filters, everyone is listed.
     """
     given = {"q": text, "whole": "true" if whole else None, "status": status, "type": type, "department": department}
     return describe.get(Page[answers.Identity], "/api/identities/search", **given)
