@@ -54,7 +54,7 @@ async def list_access_model_members(db: Db, id: str, query: dict[str, Any]) -> P
 
 @operation("POST", "/{id:str}/simulate", scope=_WRITE, body=SimulateBody, read_body=optional_json)
 async def simulate_access_model(db: Db, id: str, raw: Json, facts: Facts) -> Simulation:
-    """Return who would gain or lose which access if the draft were committed."""
+    """Return who would gain or lose which access, and which conflicts would begin, if the draft were committed."""
     return await actions.simulate_model(db, id, raw, facts)
 
 

@@ -155,6 +155,7 @@ async def verify(db: Db, known: Sequence[Head] = ()) -> Verdict:
         if what == "head":
             now.append(Head(chain, number, count, hash.hex()))
         elif what == "checkpoint":
+            # A checkpoint without heads has one row, in which the chain is null.
             seen.setdefault(kept_by, {})
             if chain is not None:
                 seen[kept_by][chain] = number, hash.hex()

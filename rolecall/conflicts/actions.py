@@ -79,6 +79,7 @@ async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     """Request to keep a conflict until a date, under a control. Two people must approve."""
     conflict = await _locked(db, id, facts.now)
     facts = await with_mentioned_identities(db, facts, raw)
+    # Look up the owner before the body is checked, so that one response reports all problems.
     owner = valid_fields(shapes.NewException, raw, facts).get("control_owner_id")
     body = check(shapes.NewException, raw, facts, await _problems_of_control(db, conflict, owner))
     _require_current(conflict)
@@ -150,6 +151,7 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
         stand_in=approver.stand_in.id if approver.stand_in else None,
         stand_in_name=approver.stand_in.name if approver.stand_in else None,
     )
+    # If there was an approval before, this is the second one.
     if requested.approvals:
         await _put_in_force(db, conflict, requested, facts.now)
     await _record(db, conflict.id, caller, _approved(approver, caller), body.comment, facts.now)

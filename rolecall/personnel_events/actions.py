@@ -115,6 +115,7 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
         raise Invalid.on("endDate", "End date must be after effective date")
     _require_unfinished(event)
     [removal] = [stage for stage in event.stages if stage.name is StageName.REMOVAL]
+    # While the return date is not known, the Removal stage is snoozed.
     if removal.status not in (WorkStatus.SCHEDULED, WorkStatus.SNOOZED):
         raise Conflict("The return has already started, so its date cannot be changed")
     removal.status, removal.scheduled_start = WorkStatus.SCHEDULED, body.end_date

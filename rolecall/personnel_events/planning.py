@@ -106,6 +106,7 @@ def _difference(application_id: UUID, situation: Situation, dates: EventDates) -
     if gained:
         yield request(RequestAction.CHANGE, gained if overlaps else [*gained, *lost], dates.needed_on)
     if lost and (overlaps or not gained):
+        # Request a Remove if the new role grants nothing in this application.
         action = RequestAction.CHANGE if after else RequestAction.REMOVE
         yield request(action, lost, dates.needed_until or dates.needed_on)
 
