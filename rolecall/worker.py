@@ -1,4 +1,4 @@
-"""Run background work: one loop for each kind, woken by a database notification or by the clock.
+"""Run background work in loops, each woken by a database notification or by the clock.
 
 Each loop finds its work in the tables, so a notification may be lost or repeated, and a process may die.
 """
@@ -267,7 +267,7 @@ LOOPS = [
 async def work(config: Config, stop: asyncio.Event) -> None:
     """Run all loops until `stop`, then give them a few seconds to finish. A later worker picks up unfinished work."""
     assert config.database_url
-    # Freeze start-up objects: collecting them again and again doubles the time of a report.
+    # Exclude start-up objects from garbage collection: examining them each time doubles the time of a report.
     gc.freeze()
     pool = make_pool(config)
     delivering, notifying = asyncio.Event(), asyncio.Event()

@@ -1,6 +1,6 @@
 """Prevent SSRF: decide to which addresses the service may connect, for example for webhooks and live sources.
 
-The denied networks are listed here, because Python's `is_global` is wrong for a dozen of them.
+The denied networks are listed here, because Python's `is_global` allows some of them, such as multicast addresses.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ def _plain(address: str) -> Address:
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> URL | None:
-    """Parse a URL with the sender's own parser, so that check and connection cannot disagree; None if it is invalid."""
+    """Parse a URL with yarl, as aiohttp does, so that check and connection agree; return None if it is invalid."""
     if len(text) > LONGEST_URL or not text.isprintable() or set(text) & set(" \\"):
         return None
     try:

@@ -25,7 +25,7 @@ MIB = 1024 * 1024
 SECRET_KEY_BYTES = 32
 Network = IPv4Network | IPv6Network
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-# Known variables that are not settings of the service: client commands and tests read them.
+# Known variables that are not settings of the service, but of the client or for tests.
 _OF_OTHERS = ("ROLECALL_URL", "ROLECALL_TOKEN", "ROLECALL_PROFILE", "ROLECALL_FAULTS", "ROLECALL_TEST_DATABASE_URL")
 _ALIKE = 0.85
 _HOST = re.compile(r"([a-z0-9_-]+\.)*[a-z0-9_-]*[a-z_-][a-z0-9_-]*\.?", re.IGNORECASE | re.ASCII)
@@ -46,7 +46,7 @@ class RateLimit(msgspec.Struct, frozen=True):
 
 
 class AllowedHosts(msgspec.Struct, frozen=True):
-    """Hosts that live sources may be read from; a private or special address must be in one of the networks."""
+    """Hosts to which live sources and carriers may connect; private addresses must be in one of the networks."""
 
     names: frozenset[str] = frozenset()
     networks: tuple[Network, ...] = ()

@@ -152,7 +152,7 @@ def _apply(db: psycopg.Connection) -> list[str]:
         with db.transaction(), schema.naming(file.name, sql):
             db.execute(sql)
             db.execute("INSERT INTO migrations (name, sha256) VALUES (%s, %s)", (file.name, _digest(file)))
-            # Apply all schema files again: the triggers of the audit list the columns of their tables.
+            # Apply all schema files again: audit triggers list the columns of tables, which a migration may change.
             db.execute("UPDATE schema_files SET sha256 = ''")
             fault("migration.before-commit")
         fault("migration.after-commit")

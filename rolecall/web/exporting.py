@@ -55,7 +55,7 @@ a_format = Reader(_format, {"type": "string", "enum": _FORMATS, "default": _JSON
 def format_asked(request: AnyRequest) -> Format | None:
     """Return the format that `?format=` or else `Accept` requests; None means a JSON page."""
     format = _format_asked(request)
-    # HEAD runs like GET without sending the body, so it would build a whole file in vain.
+    # HEAD runs like GET without sending the body, so it would build a whole file that nobody receives.
     if format and request.scope.get("is_head"):
         raise Invalid.on("format", "Format is not allowed in a HEAD request; use GET to export")
     return format

@@ -39,7 +39,7 @@ async def _missing(db: Db) -> str | None:
     if await fetch_value(db, "SELECT current_setting('transaction_read_only')") == "on":
         return "the database is read-only"
     if not await is_current(db):
-        return "the database is not at this program's version"
+        return "the database is older than this program; run `rolecall migrate`"
     if not await some_worker_lives(db):
         return "no worker is running"
     return None

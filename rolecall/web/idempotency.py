@@ -1,7 +1,7 @@
 """Handle idempotency keys.
 
 For 24 hours, the same request with the same key returns the first successful response. Another request with the key is
-a conflict, and so is the same request if its response contained a secret, which is not stored.
+a conflict. Responses that contain a secret are not stored: repeating such a request is a conflict too.
 """
 
 from datetime import datetime, timedelta

@@ -53,7 +53,7 @@ _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "description": "For 24 hours, the same request with the same key returns the first successful response; another"
-    " request with the key is a conflict.",
+    " request with the key is a conflict. If the response contained a secret, repeating the request is a conflict too.",
     "schema": {"type": "string", "pattern": "^[ -~]+$", "minLength": 1, "maxLength": idempotency.LONGEST_KEY},
 }
 

@@ -1,6 +1,6 @@
 """Serve API operations. A write authenticates, reads the body, runs one transaction and responds after the commit.
 
-A read runs without a transaction; if there is a replica and it is current, the read runs there.
+A read runs without a transaction; if there is a replica and it is current, the read is tried there first.
 
 The parameters of a function decorated with `operation` are named after attributes of `Call`, such as `db`, `caller`,
 `raw` (the body), `query` (page and filters) and `id` (from the path). A read that joins concurrent queries in a batch

@@ -112,7 +112,7 @@ def test_change_of_a_generator_file_reapplies_every_file(
 
 
 def test_migration_reapplies_every_file(url: str, folder: Folder) -> None:
-    """Triggers of the audit list the columns of their tables, which a migration may add to."""
+    """Audit triggers list the columns of their tables, and a migration may add columns."""
     migrate.migrate(url)
     (folder.path / "0002_more.sql").write_text("ALTER TABLE notes ADD COLUMN y int;")
 

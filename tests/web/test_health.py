@@ -34,4 +34,4 @@ async def test_service_is_ready_only_with_the_current_schema(anonymous: httpx2.A
         await execute(db, "UPDATE migrations SET name = substr(name, 2) WHERE name = 'x0011_heartbeat.sql'")
 
     assert answer.status_code == 503
-    assert answer.json()["message"] == "Not ready: the database is not at this program's version"
+    assert answer.json()["message"] == "Not ready: the database is older than this program; run `rolecall migrate`"
