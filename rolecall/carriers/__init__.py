@@ -6,5 +6,5 @@
     recording.py, carrying.py                  record each step before it is sent, and its response; resolve the request
     health.py                                  the problems and numbers that doctor and metrics report
 
-An import of the application's live source verifies the result (`access_requests/closed_loop.py`).
+If the live source of the application covers the changes, an import verifies them (`access_requests/closed_loop.py`).
 """

@@ -1,7 +1,6 @@
 """Change entries and memberships in an LDAP directory or Active Directory.
 
-Each step is idempotent: a change that was already made is no error, because the response to an earlier attempt may have
-been lost.
+Each step can be repeated: a change that an earlier attempt made is no error, because its response may have been lost.
 """
 
 from collections.abc import AsyncIterator

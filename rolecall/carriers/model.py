@@ -17,11 +17,11 @@ CHANNEL = "carriers"
 CARRIER = Caller(UUID(int=2), "Carrier", frozenset())
 # The name of the stored secret of a carrier; the secret of a source has another name.
 CARRYING = "carrier"
-# Pauses before each retry when the application cannot be reached; after the last one, leave the request to a person.
+# Pauses before each retry after a temporary failure; if the last retry fails, the request is left to a person.
 RETRY_PAUSES = (timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=5))
 # The default template for the username of a new account.
 DEFAULT_NAME = "{email}"
-# The result of deleting an account that an earlier attempt deleted.
+# The result of deleting an account that does not exist any more.
 GONE = "the account was already deleted"
 # The Active Directory attribute with the bit that disables an account.
 ACCOUNT_CONTROL = "userAccountControl"

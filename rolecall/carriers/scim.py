@@ -1,7 +1,6 @@
 """Change accounts and memberships on a SCIM 2.0 server (RFC 7644).
 
-Each step is idempotent: a change that was already made is no error, because the response to an earlier attempt may have
-been lost.
+Each step can be repeated: a change that an earlier attempt made is no error, because its response may have been lost.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Find SCIM pushes that have stopped or will stop, because their tokens expire."""
+"""Find SCIM pushes without a valid token, and those whose last token expires soon."""
 
 from datetime import datetime, timedelta
 

@@ -115,7 +115,7 @@ class Patch:
                 self._change(verb, self._target(key, is_explicit=False), each)
 
     def _is_foreign(self, key: str) -> bool:
-        """Return whether a key is the URN of an extension that no schema declares."""
+        """Return whether a key is a URN, but not the path of an attribute in a known extension."""
         known = (self._kind.urn, *self._kind.extensions, *self.resource)
         return key.lower().startswith("urn:") and not any(key.lower().startswith(f"{each}:".lower()) for each in known)
 

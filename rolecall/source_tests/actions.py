@@ -40,7 +40,7 @@ _LINES = msgspec.json.Encoder().encode_lines
 async def test_source(
     pool: Pool, caller: Caller, application_id: UUID, raw: Json, facts: Facts, config: Config
 ) -> SourceTest:
-    """Test the source in the body or the saved source. Hold no database connection meanwhile: a source may be slow."""
+    """Test the source in the body or the saved source. Release the database first, because the source may be slow."""
     async with pool.connection() as db:
         # Check the right before the stored secret is used; `record_test` checks it again before it returns data.
         sources.require_right(caller, await queries.application(db, application_id))

@@ -1,7 +1,7 @@
 """Send HTTP requests for live sources and carriers. No other HTTP client is used for them.
 
-The client checks every address when it opens the socket, and follows redirects only to the same scheme, host and port.
-It retries temporary failures a few times, each after a pause or after the time that the server asks for.
+The client checks every address when it opens the socket. For reads, it follows redirects to the same scheme, host and
+port, and retries temporary failures after a pause or after the time that the server asks for. It sends a change once.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class SentAnswer(NamedTuple):
 class _Refused(Exception):
     """Raised if a request fails.
 
-    Unless `is_final`, it may be retried, after `pause` seconds if the server asked for that.
+    Unless `is_final`, the request may be retried, after `pause` seconds if the server asked for that.
     """
 
     def __init__(self, reason: str, *, is_final: bool = True, pause: float = 0.0) -> None:

@@ -146,10 +146,10 @@ def _ends_at_first_total(content: SourceContent, progress: Progress) -> bool:
 
 
 def _refuse_errors(value: Any, records: list[Any]) -> None:
-    """Reject a page with an error besides its records. A text counts as an error only if there are no records."""
+    """Reject a page that contains an error. A text counts as an error only if the page has no records."""
     found = [value.get(name) for name in _ERRORS] if isinstance(value, dict) else []
     if any(each and (not records or isinstance(each, list | dict)) for each in found):
-        raise SourceFailed("a page has an error besides the list; see the log of the server for the reason")
+        raise SourceFailed("a page contains an error; see the log of the server for the reason")
 
 
 def _refuse_other_paging(content: SourceContent, answer: JsonAnswer, progress: Progress) -> None:

@@ -24,9 +24,9 @@ async def get_source(db: Db, id: str, config: Config, now: datetime) -> SourceDe
 async def put_source(db: Db, caller: Caller, id: str, raw: Json, facts: Facts, config: Config) -> SourceDetail:
     """Set the live source of an application; imports fetch its records instead of files.
 
-    Its host must be in `ROLECALL_SOURCE_HOSTS`. A secret in the body is stored encrypted. It is deleted when the
-    host, the port, the encryption or the login changes, or when `secretRef` is no longer `sealed`. For an identity
-    source, the scope `identities:write` is needed as well.
+    A host in its URL must be in `ROLECALL_SOURCE_HOSTS`. A secret in the body is stored encrypted. A stored secret is
+    deleted when the host, the port, the encryption or the login changes, or when `secretRef` is no longer `sealed`. For
+    an identity source, the scope `identities:write` is needed as well.
     """
     application_id = known_guid("Application", id)
     await actions.put_source(db, caller, application_id, raw, facts, config)

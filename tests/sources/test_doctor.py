@@ -1,4 +1,4 @@
-"""The doctor reports sources that cannot be fetched, with advice."""
+"""Test that the doctor reports sources that cannot be fetched, with advice."""
 
 import httpx2
 import msgspec

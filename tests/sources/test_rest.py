@@ -191,12 +191,12 @@ PARTS: dict[str, tuple[dict[str, Any], Fault | None, str]] = {
     "empty page with errors": (
         CONTENTS["Offset"],
         _on_page(2, lambda: web.json_response({"items": [], "errors": [{"message": "timeout"}]})),
-        "a page has an error besides the list",
+        "a page contains an error",
     ),
     "page with errors": (
         CONTENTS["Offset"],
         _on_page(2, lambda: web.json_response({"items": [{"id": "x"}], "errors": [{"message": "timeout"}]})),
-        "a page has an error besides the list",
+        "a page contains an error",
     ),
 }
 # Members of a response that indicate more records, as well-known services send them.
