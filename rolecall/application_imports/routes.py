@@ -92,7 +92,7 @@ async def get_import(db: Db, id: str) -> ImportDetail:
 
 @operation("GET", "/{id:str}/files/{file_id:str}", scope=Scope.IMPORTS_READ, tags=_ADDED)
 async def download_file(db: Db, id: str, request: AnyRequest, config: Config) -> ASGIResponse:
-    """Download a file as it was uploaded."""
+    """Download a file of an import as it was received."""
     file_id = known_guid("ImportFile", request.path_params["file_id"])
     file = await queries.file_of(db, known_guid("ApplicationImport", id), file_id)
     try:

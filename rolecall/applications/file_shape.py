@@ -117,7 +117,7 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
     @property
     def changes_rows(self) -> bool:
-        """Return whether a line may become no row or several rows, or depend on the date."""
+        """Return whether a line may become no row, several rows, or rows that depend on other lines or the date."""
         is_printed = self.aligned or bool(self.column_starts)
         is_split = bool(self.split or self.unpivot or self.skip_rows_where or self.merge_extra_fields)
         return is_split or is_printed or bool(self.fill_down) or self.depends_on_date

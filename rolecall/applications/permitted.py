@@ -9,7 +9,7 @@ from rolecall.identities.authority import PersonRelation
 
 
 def may_import(caller: Caller, *, is_identity_source: bool) -> bool:
-    """Return whether a caller may import the data of an application."""
+    """Return whether a caller has the scopes to import data into an application."""
     return Scope.IMPORTS_WRITE in caller.scopes and _may_define_people(caller, is_identity_source)
 
 

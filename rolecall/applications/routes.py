@@ -50,7 +50,7 @@ async def create_application(db: Db, caller: Caller, raw: Json, facts: Facts) ->
 
 @operation("PATCH", "/{id:str}", scope=Scope.CONFIG_MANAGE, body=ApplicationChanges, tags=_ADDED)
 async def change_application(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ApplicationDetail:
-    """Change the given fields; set `isArchived` to archive.
+    """Change the given fields of an application; `isArchived` archives it.
 
     For `isIdentitySource`, and for the connector and the schedule of an identity source, the scope `identities:write`
     is needed as well.

@@ -1,4 +1,4 @@
-"""Imports of an identity source need `identities:write`: `imports:write` alone must not set supervisors."""
+"""Test that imports of an identity source need `identities:write`: they set supervisors, who approve access."""
 
 from typing import Any
 from uuid import UUID

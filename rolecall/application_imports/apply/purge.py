@@ -20,7 +20,7 @@ _HOLDERS = (
 
 
 async def purge_secrets(db: Db, application_id: UUID) -> Counter[str]:
-    """Remove metadata that looks like secrets, unless a shape keeps it; return the number of rows by name."""
+    """Remove metadata that looks like secrets, unless a shape keeps it; return the number of values by column."""
     kept = {group.content: group.shape.keep for group in await groups_of(db, application_id) if group.shape}
     removed = Counter[str]()
     for table, key, names, content in _HOLDERS:

@@ -128,7 +128,7 @@ class DraftFile(NamedTuple):
 
 
 class OpenDraft(msgspec.Struct, frozen=True):
-    """A draft of the wizard that its author can go on with. `name` is that of the application."""
+    """A draft that its author can continue in the wizard. `name` is the name of the application."""
 
     id: UUID
     name: str

@@ -43,7 +43,7 @@ async def start_dry_run(db: Db, caller: Caller, id: str, raw: Upload, facts: Fac
 
 @operation("GET", "/{id:str}", scope=Scope.IMPORTS_READ, tags=_TAGS)
 async def get_dry_run(db: Db, caller: Caller, id: str) -> DryRunDetail:
-    """Get one of your dry runs: its progress, then what an import would do."""
+    """Get one of your dry runs: its progress and, when it has finished, what an import would do."""
     return await queries.get(db, known_guid("DryRun", id), caller)
 
 

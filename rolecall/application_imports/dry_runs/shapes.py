@@ -42,7 +42,7 @@ class MatchCounts(msgspec.Struct):
 
 
 class DryRunDetail(msgspec.Struct, rename="camel"):
-    """A dry run. `metrics`, `changes`, `matches` and `disputes` are null until it has finished."""
+    """A dry run. `metrics` and the fields after it are null until the dry run has finished."""
 
     id: UUID
     kind: Literal["Dry Run"]

@@ -45,7 +45,7 @@ def likely_code_page(content: bytes) -> str | None:
 
 
 def is_western(content: bytes) -> bool:
-    """Return whether a text is probably windows-1252, rather than a code page of another script or region."""
+    """Return whether to read a text as windows-1252: no other script fits, no similar code page is clearly better."""
     scores = _scores(content)
     best = max(scores, key=lambda name: scores[name])
     if scores[best] < _ENOUGH:

@@ -1,7 +1,8 @@
 """Parse CSV text.
 
-Polars reads ordinary CSV: one row per line, all of the same length. Anything else (ragged rows, newlines inside quotes,
-unusual quoting) is read by Python's csv module, which is slower but exact and can say where a file is broken.
+Polars reads ordinary CSV: one row per line, all with the same number of fields. Anything else (ragged rows, newlines
+inside quotes, unusual quoting) is read by Python's csv module, which is slower but exact and can say where a file is
+broken.
 """
 
 import codecs

@@ -57,7 +57,7 @@ def wide(content: bytes) -> str | None:
 
 
 def _is_damaged(content: bytes) -> bool:
-    """Return whether a text is damaged UTF-8 rather than another encoding: most non-ASCII letters can be decoded."""
+    """Return whether a text is damaged UTF-8 rather than another encoding: half of its non-ASCII text is decodable."""
     if not _UTF8_LETTER.search(content):
         return False
     text = content.decode(errors="replace")

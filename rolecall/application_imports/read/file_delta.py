@@ -184,7 +184,8 @@ def read_whole(
     *,
     is_dry: bool = False,
 ) -> FileDelta:
-    """Read all rows. `on_read` gets the bytes processed so far; a file that is read at once counts half when parsed.
+    """Read all rows. `on_read` gets the bytes processed so far. When a file that is read at once is parsed, half of its
+    bytes count.
 
     With `is_dry`, also describe in `accounts` what each setting of the shape did.
     """

@@ -69,7 +69,7 @@ def signs_of(document: object, records: int) -> PageSigns:
 
 
 def _counts_other(document: object, number: int, records: int) -> bool:
-    """Return whether a number of records is that of another list in the document, such as users beside their groups."""
+    """Return whether a number of records is that of another list in the document, such as groups next to users."""
     lists = document.values() if isinstance(document, dict) else ()
     return number > records and any(isinstance(each, list) and len(each) == number for each in lists)
 
@@ -127,7 +127,7 @@ def _is_page(document: Mapping[str, object], name: str) -> bool:
 
 
 def is_of_page(name: str) -> bool:
-    """Return whether a member beside a list of records describes the page."""
+    """Return whether a member next to a list of records describes the page."""
     return _letters(name) in _OF_A_PAGE or name.startswith(("@", "$", "_"))
 
 

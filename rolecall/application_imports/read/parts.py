@@ -46,7 +46,7 @@ def parting_of(size: int, folder: Path) -> Parting:
 class RowParts:
     """Rows in parts, in the order in which they were added.
 
-    The file that contains the parts has no name, so that it disappears when the process is killed.
+    The file that contains the parts has no name, so that it disappears even if the process is killed.
     """
 
     def __init__(self, parting: Parting, compression: Literal["lz4", "uncompressed"] = "lz4") -> None:

@@ -1,4 +1,4 @@
-"""Recognize columns that hold secrets. They are not kept, unless a shape names them in `keep`."""
+"""Recognize columns that contain secrets. They are not kept, unless a shape names them in `keep`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

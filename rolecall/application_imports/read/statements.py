@@ -242,7 +242,7 @@ def _ignored(table: ReadTable) -> Iterator[str]:
 
 
 def _stated_elsewhere(table: ReadTable) -> Iterable[str]:
-    """State nothing. The key is shown with the file, its columns or its questions, and `_left_out` counts its rows."""
+    """State nothing. The key is shown with the file, its columns or its questions, or `_left_out` counts its rows."""
     return ()
 
 

@@ -1,7 +1,7 @@
 """Build an import in a child process and wait for its result. This module runs in the worker.
 
 Children are forked from the fork server of the standard library, a process that has imported the code of a build and
-does nothing else. A fork costs milliseconds; a new interpreter would import for half a second of CPU per import.
+does nothing else. A fork costs milliseconds; a new interpreter would load modules for half a second of CPU time.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ log = structlog.get_logger("rolecall.imports")
 # By default the allocator of polars keeps freed memory for ten seconds, which raises the peak by half. With zero,
 # each frame would request pages from the kernel that the previous frame has just returned.
 _ALLOCATOR = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:100,muzzy_decay_ms:0"}
-# A limit besides the CPU limit, which does not end a build that waits for a disk or a database.
+# Limit the time too, because the CPU limit does not end a build that waits for a disk or a database.
 _LONGEST_SECONDS = 3600.0
 # The exit code that multiprocessing reports when the fork server has ended.
 _UNKNOWN = 255

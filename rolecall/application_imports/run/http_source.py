@@ -59,7 +59,7 @@ async def open_http(root: str, location: str) -> AsyncIterator[HttpSource]:
         address, mark, query = location.partition("?")
         folder, _, name = address.rpartition("/")
         if _PATTERN.search(folder.partition("://")[2].partition("/")[2]):
-            raise ValueError("only the name of the file may hold a pattern, not the folders before it")
+            raise ValueError("only the name of the file may contain a pattern, not the folders before it")
         url = URL(location)
         if _PATTERN.search(name):
             url = await _newest(session, inside, URL(f"{folder}/{mark}{query}"), name)

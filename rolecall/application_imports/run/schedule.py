@@ -18,12 +18,12 @@ from rolecall.scim_server.queries import due_pushes
 
 log = structlog.get_logger("rolecall.imports")
 
-# The delay before a failed import of a SCIM push or a carrier is retried.
+# The delay before a failed import is retried that reads a SCIM push or verifies the changes of a carrier.
 RETRY_PAUSE = timedelta(hours=1)
 
 
 async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
-    """Create one import for each schedule that is due, unless its last import is unfinished."""
+    """Create one import for each schedule that is due, unless its previous import is unfinished."""
     rows = await fetch_rows(
         db,
         """SELECT s.application_id, s.cron, f.fired_at FROM schedules s
