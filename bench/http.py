@@ -3,10 +3,10 @@
     [ROLECALL_BENCH_ROWS=1000000] python -m bench.http [--seconds 1] [--connections 16]
 
 Every program is one process in the same server (granian) on the same PostgreSQL (embedded, fsync on). They are loaded
-one at a time, for a second each, in several rounds; a ratio is the median of the rounds. The conventional program is
-last, because its unfinished queries would slow down the others. The service is `rolecall api` as
-deployed: token check, correlation id, security headers and a log line in JSON for each request. It runs a second time
-with all settings as they are by default, and so with a text log.
+one at a time, most of them for a second, in several rounds; a ratio is the median of the rounds. The conventional
+program is last, because its unfinished queries would slow down the others. The service is `rolecall api` as deployed:
+token check, correlation id, security headers and a log line in JSON for each request. It runs a second time with all
+settings as they are by default, and so with a text log.
 "Page 1 while others write" is the service with one concurrent transaction per millisecond.
 """
 

@@ -25,7 +25,7 @@ from rolecall.lake.tables import TABLES, LakeTable
 
 SYNCS = "syncs"
 _BATCH_BYTES = 16 * 1024 * 1024
-# The maximum size of a file. It is small, because a changed row rewrites the whole file that contains it.
+# The target size of a file. It is small, because a changed row rewrites the whole file that contains it.
 _FILE_BYTES = 32 * 1024 * 1024
 # JSON contains no control characters, so with these delimiters nothing is quoted and each line is a row.
 _LINES = r"(FORMAT csv, DELIMITER E'\x01', QUOTE E'\x02')"

@@ -24,7 +24,7 @@ from rolecall.tokens import queries as tokens
 
 MOST_SKEW = timedelta(seconds=5)
 MOST_UNMATCHED_PERCENT = 10
-# An attempt takes at most 15 s and a lease 45 s, so a delivery that is overdue for longer has no worker.
+# An attempt takes at most 15 s and a lease 45 s, so a delivery that is overdue by minutes is not being sent.
 DELIVERIES_LATE = timedelta(minutes=5)
 IMPORTS_WAIT = timedelta(minutes=15)
 _NAMED = 5
@@ -355,7 +355,7 @@ _CHECKS = [
     DatabaseCheck(
         "supervisors",
         _supervisors,
-        "no person is the supervisor of their own supervisor",
+        "no person is above themselves in the chain of supervisors",
         "correct the supervisor of one of them in the identity source; requests that wait for them go to others",
         CheckState.WARNING,
     ),

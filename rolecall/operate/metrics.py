@@ -109,7 +109,7 @@ async def _deliveries(db: Db, now: datetime) -> Iterator[Metric]:
                 "Time from when an attempt was due until it ended.",
                 lag,
             ),
-            _by("webhook_deliveries", "Deliveries that were not accepted, by status.", "status", numbers.by_status),
+            _by("webhook_deliveries", "Pending, failed and parked deliveries, by status.", "status", numbers.by_status),
             _gauge(
                 "webhook_delivery_late_seconds",
                 "How long the oldest due delivery has been due.",

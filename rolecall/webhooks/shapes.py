@@ -65,7 +65,7 @@ class Callback(msgspec.Struct, rename="camel"):
 
 
 class DeliveryDetail(DeliveryItem):
-    """A delivery in full; `body` holds the exact bytes that were signed and sent."""
+    """A delivery with its body and history; `body` contains the exact bytes that are signed and sent."""
 
     body: msgspec.Raw
     attempts: list[Attempt]
@@ -109,7 +109,7 @@ class NewHook(Body):
 
 
 class HookFields(Body):
-    """The optional fields of a hook; `None` means the field was omitted."""
+    """The optional fields of a hook; `None` means that the field was omitted or is null."""
 
     url: Annotated[OptionalText, Field(max_length=LONGEST_URL)] | None = None
     events: Events | None = None

@@ -1,4 +1,4 @@
-"""Helpers for webhook tests: create hooks, list deliveries, send due deliveries."""
+"""Create hooks, list their deliveries and send those that are due."""
 
 from datetime import timedelta
 from typing import Any

@@ -217,7 +217,7 @@ async def test_webhooks_take_turns_despite_a_large_backlog(client: httpx2.AsyncC
         await a_backlog(client, db, name, 3)
 
     assert await claimed_by_hook(db, 4) == {"Huge": 1, "One": 1, "Two": 1, "Three": 1}
-    # Besides the reserved slots there is room for eight deliveries: the second and third of each webhook.
+    # In addition to the reserved slots there is room for eight deliveries: the second and third of each webhook.
     assert await claimed_by_hook(db, KEPT_FOR_OTHERS + 8) == {"Huge": 2, "One": 2, "Two": 2, "Three": 2}
 
 
