@@ -20,7 +20,7 @@ _LONGEST_SEPARATOR = 10
 
 
 def _word(value: object) -> object:
-    """Convert booleans and numbers of YAML back to the words in the file."""
+    """Convert booleans and numbers to text, because YAML reads words such as Yes and 1 as these types."""
     if isinstance(value, bool):
         return "Yes" if value else "No"
     return str(value) if isinstance(value, int | float) else value

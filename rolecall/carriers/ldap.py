@@ -80,7 +80,7 @@ class _Change:
     def _found(self, base: str, attribute: str, name: str) -> Any:
         """Return the entry with this name below `base`, or None.
 
-        Raise CannotCarryOut if there are several, or no `base`.
+        Raise CannotCarryOut if there are several, or if `base` does not exist.
         """
         wanted = [attribute, *self._carrier.attributes, *filter(None, [self._carrier.active_attribute])]
         scope = self._bonsai.LDAPSearchScope.SUBTREE

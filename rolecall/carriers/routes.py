@@ -16,7 +16,10 @@ _TAGS = ("Administration",)
 
 @operation("GET", "/{id:str}/carrier", scope=Scope.CONFIG_MANAGE, tags=_TAGS)
 async def get_carrier(db: Db, id: str, config: Config, now: datetime) -> CarrierDetail:
-    """Get the carrier of an application, its last steps, and its held, waiting and left requests; never its secret."""
+    """Get the carrier of an application, its last steps, and its held, waiting and left requests.
+
+    Its secret is not shown.
+    """
     return await queries.get(db, known_guid("Application", id), config, now)
 
 

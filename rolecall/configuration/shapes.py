@@ -312,7 +312,7 @@ class ConfigurationBody(Body):
 
 
 def unknown_fields(shape: type[BaseModel], raw: Any, path: str = "") -> Iterator[Problem]:
-    """Yield a problem for each unknown field. The API ignores these fields, but in a file they are typing mistakes."""
+    """Yield a problem for each unknown field. The API ignores such fields, but in a file they are probably mistakes."""
     if not isinstance(raw, dict):
         return
     known = {field.alias or name: field.annotation for name, field in shape.model_fields.items()}

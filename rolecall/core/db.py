@@ -154,7 +154,7 @@ def struct_row(struct: type[T], sql: str) -> Callable[[AsyncCursor[Any]], Callab
     return factory
 
 
-# Client-side cursors hold nothing on the server, so they need no closing.
+# Client-side cursors keep nothing on the server, so they need no closing.
 async def fetch_all(db: Db, struct: type[T], sql: str, **params: object) -> list[T]:
     cursor = db.cursor(binary=True, row_factory=struct_row(struct, sql))
     await cursor.execute(sql, params)

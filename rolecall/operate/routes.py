@@ -17,7 +17,7 @@ from rolecall.web.proxies import is_among
 from rolecall.web.services import Services
 
 _FORMAT = "text/plain; version=0.0.4"
-# Headers that proxies add; a direct request has none of them.
+# Headers that proxies add. A request with one of them does not count as local.
 _PROXIED = {
     "cdn-loop",
     "client-ip",

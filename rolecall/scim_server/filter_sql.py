@@ -168,7 +168,7 @@ class SqlFilter:
         return f"EXISTS (SELECT FROM {found} AS v WHERE {test})"
 
     def _test(self, found: str, operator: CompareOperator, value: ScalarValue | object, is_exact: bool) -> str:
-        """Compile a comparison of a JSON value; a value of another type does not match."""
+        """Compile a comparison of a JSON value. A number or boolean matches only values of its own type."""
         if isinstance(value, bool | int | float):
             wanted = f"{self._param(msgspec.json.encode(value).decode())}::jsonb"
             if operator in OF_TEXTS or (isinstance(value, bool) and operator not in EQUALITIES):

@@ -39,7 +39,7 @@ class PushDetail(msgspec.Struct, rename="camel"):
 
 
 class PushTokenBody(Body):
-    """A token for an identity provider. It can push users and groups of this application, and nothing else."""
+    """A token for an identity provider. It can push users and groups of one application, and read them back."""
 
     name: Name100
     expires_in_days: Annotated[int, Field(ge=1, le=3650)] | None = DEFAULT_DAYS

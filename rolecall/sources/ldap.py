@@ -170,7 +170,7 @@ class LdapConnection(SourceConnection):
             page = await ahead
 
     def _records(self, found: Iterator[Any]) -> list[FetchedRecord] | None:
-        """Convert the next page of entries; return None at the end. Runs in the thread of the connection."""
+        """Convert the next page of entries; return None at the end. Call this in the thread of the connection."""
         read = list(islice(found, _PAGE))
         entries = [entry for entry in read if not isinstance(entry, self._bonsai.LDAPReference)]
         self.references += len(read) - len(entries)
@@ -270,7 +270,7 @@ def _spelled(record: FetchedRecord, asked: dict[str, str]) -> FetchedRecord:
 
 @cache
 def _is_secret(name: str) -> bool:
-    """Return whether an attribute holds a password or key; ignore options such as `;lang-en`."""
+    """Return whether an attribute contains a password or key; ignore options such as `;lang-en`."""
     return _SECRET.search(name.partition(";")[0]) is not None
 
 

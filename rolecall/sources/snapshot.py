@@ -34,7 +34,7 @@ _ENCODE = msgspec.json.Encoder(order="deterministic").encode
 
 
 class SeenKeys:
-    """Detect repeated keys with eight bytes of memory for each key.
+    """Detect repeated keys with little memory: eight bytes for each older key.
 
     Hashes of recent keys are in a set and compared at once. When the set is full or the list ends, it is compared with
     the older hashes and moved to a sorted array.

@@ -50,7 +50,7 @@ async def update_identities(db: Db, application_id: UUID, number: int, now: date
     ]
 
 
-# New identities were inserted complete and need no update.
+# New identities were inserted with all their fields and need no update.
 _NOT_MADE = "NOT EXISTS (SELECT FROM made_people p WHERE p.identity_id = v.identity_id)"
 
 

@@ -157,7 +157,7 @@ async def discard_draft(db: Db, caller: Caller, id: UUID) -> None:
 
 
 async def delete_old_dry_runs(db: Db, store: Store, now: datetime) -> None:
-    """Delete dry runs after a day, unless they are queued or running, and their files, unless an import uses them.
+    """Delete dry runs that are older than a day and neither queued nor running, with the files that no import uses.
 
     Also delete previews of imports that are no longer held.
     """

@@ -30,7 +30,7 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class DryRunTotals(msgspec.Struct):
-    """How many records the application would have after an import. An assignment is a permission that someone has."""
+    """How many records the application would have after an import."""
 
     accounts: int
     active: int

@@ -83,7 +83,7 @@ _KINDS = {"kind", "type", "api", "ref", "version"}
 _LIMITS = {"limit", "limits", "ceiling", "threshold", "betragsgrenze", "plafond"}
 _NO = {word for word, value in YES_NO.items() if not value}
 _NOTHING = {*map(fold, (*NOTHING_HELD, *REFUSES)), *NO_ACCESS, *_NO}
-# Systems that write *NONE do so among names.
+# Words for no access among levels. *NONE is left out, because systems write it in place of a name.
 _NO_LEVEL = {word for word in _NOTHING if not word.startswith("*")}
 _BLANK = {"", "[]", "{}"}
 _SEPARATORS = (";", "|", "~", "#", "\n", ",")

@@ -34,7 +34,8 @@ _NEAR_TOP = 20
 # A file of permissions with more columns is probably a matrix.
 _WIDE = 12
 
-# What is assumed without these fields (active, not locked, granted) is wrong if the connector names a column for them.
+# Without a column for these fields, a default is assumed: active, not locked, granted. Nothing is assumed if the
+# connector maps a column to the field, but the file lacks the column.
 _NEVER_ASSUMED = {"Active", "Locked", "Access", "Status"}
 
 HAS_METADATA = {Content.USERS, Content.GROUPS}

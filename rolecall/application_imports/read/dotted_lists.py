@@ -24,7 +24,7 @@ class _Block(NamedTuple):
 
 
 def is_dotted_list(text: bytes) -> bool:
-    """Return whether a text has two records of several properties that begin with the same property."""
+    """Return whether the first two records of a text have several properties each and the same first property."""
     if b". ." not in text[:_LOOKED_AT] and b".." not in text[:_LOOKED_AT]:
         return False
     blocks = [block for block in _blocks(text[:_LOOKED_AT].decode(errors="replace")) if _is_record(block)]

@@ -60,7 +60,10 @@ def read_json(text: bytes, path: str | None) -> Records:
 
 
 def _several(text: bytes, path: str | None) -> Records | None:
-    """Read consecutive documents, as written by programs that call an API page by page; otherwise return None."""
+    """Read several JSON documents in one text, as programs write that call an API page by page.
+
+    Return None if there is only one document, or if the documents are of different types.
+    """
     documents = documents_in(text.decode())
     if len(documents) < 2:
         return None

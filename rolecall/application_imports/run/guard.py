@@ -54,7 +54,7 @@ def reasons_of_more_rejects(rejected: int, earlier: int, tallies: Tallies) -> li
 
 
 def reasons_of_missing_pages(missing: Iterable[str], tallies: Tallies) -> list[str]:
-    """Return the reasons to hold an import that would remove records, if its files are only a part of a list."""
+    """Return the reasons to hold an import that would remove records, if pages of a list seem to be missing."""
     removed = _removed(tallies)
     return [f"it would remove {removed}, and {each}" for each in missing] if removed else []
 

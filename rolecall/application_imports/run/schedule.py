@@ -18,7 +18,7 @@ from rolecall.scim_server.queries import due_pushes
 
 log = structlog.get_logger("rolecall.imports")
 
-# The delay before a failed import is retried that reads a SCIM push or verifies the changes of a carrier.
+# The delay before the retry of a failed import, if it reads a SCIM push or verifies the changes of a carrier.
 RETRY_PAUSE = timedelta(hours=1)
 
 
