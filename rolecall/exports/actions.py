@@ -10,12 +10,12 @@ from rolecall.core.db import Db, execute
 from rolecall.core.exporting import Outcome, Plan
 from rolecall.exports.model import ExportStatus
 
-# Longer than any export can take: an export that is still Running after this time has lost its process.
+# Longer than a download can take, so the process of a download that is still Running after this time has died.
 _LOST_AFTER = timedelta(hours=6)
 
 
 async def start_export(db: Db, plan: Plan, author: Author) -> None:
-    """Record that an export begins, before its first byte is sent."""
+    """Record a new export as Running."""
     await execute(
         db,
         """INSERT INTO exports (id, list, filters, columns, format, status, caller_id, caller_kind, caller_name,
@@ -57,7 +57,10 @@ async def finish_export(db: Db, id: UUID, outcome: Outcome, now: datetime) -> No
 
 
 async def close_lost_exports(db: Db, now: datetime) -> None:
-    """Mark exports as failed if their process died. Skip scheduled exports, because a worker writes them again."""
+    """Mark exports as failed that began more than six hours ago and did not end.
+
+    Skip scheduled exports, because a worker writes their files again.
+    """
     await execute(
         db,
         """UPDATE exports SET status = 'Failed', reason = 'The service stopped', finished_on = %(now)s

@@ -1,7 +1,7 @@
 """Decide on whose authority a schedule runs: the owner of the report, or else its last author.
 
-The last author is the person or token that last saved the report. The authority is checked at each run: if the owner or
-last author may no longer read the list, runs fail until another person takes over the report.
+The last author is the person, token or system that last saved the report. The authority is checked at each run: if the
+owner or last author may no longer read the list, runs fail until someone who may read it owns or saves the report.
 """
 
 from collections.abc import Awaitable, Callable

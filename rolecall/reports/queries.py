@@ -65,7 +65,7 @@ class FailingReport(msgspec.Struct, frozen=True):
 
 
 async def failing(db: Db) -> list[FailingReport]:
-    """List the scheduled reports whose last file was not written; ignore a run that has not ended."""
+    """List the scheduled reports whose last file could not be written; ignore runs that have not ended."""
     rows = await fetch_rows(
         db,
         """SELECT r.id, r.name, coalesce(e.reason, '') FROM reports r CROSS JOIN LATERAL (

@@ -255,6 +255,7 @@ async def _write_file(config: Config, planned: PlannedRun, caller: Caller, run: 
         await asyncio.to_thread(written[1].write, manifest)
         for file in written:
             await asyncio.to_thread(file.finish)
+        # Publish the manifest first, so that a report file never exists without it.
         for file in reversed(written):
             await asyncio.to_thread(file.publish)
     except BaseException:

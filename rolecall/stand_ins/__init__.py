@@ -1,1 +1,1 @@
-"""People who respond and decide for others. `schema/stand_ins.sql` determines who stands in for whom."""
+"""Stand-ins: people who respond for others for a time. `schema/stand_ins.sql` determines who stands in for whom."""

@@ -30,7 +30,7 @@ async def create_stand_in(db: Db, caller: Caller, raw: Json, facts: Facts) -> St
         raise Invalid.on("identityId", _NO_PERSON)
     if person != own and Scope.CONFIG_MANAGE not in caller.scopes:
         raise Forbidden(Scope.CONFIG_MANAGE)
-    # Serialize changes, so that two concurrent ones cannot overlap or form a cycle.
+    # Serialize changes: two stand-ins that are named at the same time could overlap or form a cycle.
     await execute(db, "LOCK TABLE stand_ins IN SHARE ROW EXCLUSIVE MODE")
     await _require_possible(db, person, body, facts)
     id = new_id()

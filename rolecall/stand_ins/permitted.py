@@ -1,4 +1,4 @@
-"""Check who may see a named stand-in: the stand-in and the person for whom they respond."""
+"""Find the relations of a person to a named stand-in, which determine whether they may see it."""
 
 from uuid import UUID
 

@@ -28,9 +28,9 @@ class StandInItem(msgspec.Struct, rename="camel"):
 
 
 class Represented(msgspec.Struct, frozen=True):
-    """A person for whom another person responds now.
+    """A person for whom another person responds now, to responses of these types.
 
-    `is_automatic` is true during a leave for which the person named no stand-in who may decide.
+    `is_automatic` is true if the person is on leave and has no named stand-in for these types who may decide.
     """
 
     person: PersonReference
@@ -53,9 +53,9 @@ class StandInBody(Body):
     def ahead(cls, ends_on: datetime, info: ValidationInfo) -> datetime:
         now = facts_of(info).now
         if ends_on <= (info.data.get("starts_on") or now):
-            raise broken("{name} must be after starts on")
+            raise broken("{name} must be after the start, which is now if it is omitted")
         if ends_on <= now:
             raise broken("{name} must be later than now")
         if ends_on - (info.data.get("starts_on") or now) > LONGEST:
-            raise broken(f"{{name}} must be at most {LONGEST.days} days after starts on")
+            raise broken(f"{{name}} must be at most {LONGEST.days} days after the start")
         return ends_on

@@ -1,4 +1,4 @@
-"""Fixtures: an office where people stand in for each other, and a console."""
+"""Provide an office where people stand in for each other, and a console."""
 
 import pytest
 

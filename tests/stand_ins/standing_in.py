@@ -1,4 +1,4 @@
-"""Helpers that build people who stand in for each other."""
+"""Build people who stand in for each other."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

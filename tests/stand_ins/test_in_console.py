@@ -85,7 +85,7 @@ async def test_stand_in_sees_for_whom_they_will_respond(
     assert "You stand in for" not in after
 
 
-async def test_automatic_stand_in_is_shown_as_such_beside_one_named_for_another_type(db: Db, office: Office) -> None:
+async def test_automatic_stand_in_is_distinguished_from_one_named_for_another_type(db: Db, office: Office) -> None:
     await a_leave(db, office.grace)
     await a_stand_in(db, office.grace, office.sam, type="Resolve")
 
@@ -171,7 +171,7 @@ async def test_administrator_names_a_stand_in_for_another_person(
     page = (await administrator.get("/stand-ins")).text
 
     assert answer.status_code == 303
-    assert "Sam Else stands in for Grace Hopper" in page
+    assert "Sam Else was named as the stand-in for Grace Hopper" in page
 
 
 async def test_stand_in_who_became_an_auditor_later_cannot_decide(

@@ -65,10 +65,14 @@ async def test_planned_stand_in_is_deleted_when_it_is_ended(client: httpx2.Async
 @pytest.mark.parametrize(
     ("fields", "field", "message"),
     [
-        ({"endsOn": days(-1)}, "endsOn", "Ends on must be after starts on"),
+        ({"endsOn": days(-1)}, "endsOn", "Ends on must be after the start, which is now if it is omitted"),
         ({"startsOn": days(-3), "endsOn": days(-1)}, "endsOn", "Ends on must be later than now"),
-        ({"startsOn": days(3), "endsOn": days(2)}, "endsOn", "Ends on must be after starts on"),
-        ({"endsOn": days(400)}, "endsOn", "Ends on must be at most 366 days after starts on"),
+        (
+            {"startsOn": days(3), "endsOn": days(2)},
+            "endsOn",
+            "Ends on must be after the start, which is now if it is omitted",
+        ),
+        ({"endsOn": days(400)}, "endsOn", "Ends on must be at most 366 days after the start"),
         ({"type": "Everything"}, "type", "Type must be one of Approve, Resolve, Verify"),
         ({"standInId": str(UUID(int=9))}, "standInId", f"Identity with id {UUID(int=9)} not found"),
     ],
