@@ -98,7 +98,7 @@ async def record_bounce(db: Db, report: DeliveryReport | None, now: datetime) ->
         ids=report.references,
     )
     if not id:
-        return BounceResult(None, "The report is not about a message of the last 90 days")
+        return BounceResult(None, "The report matches no e-mail of the last 90 days")
     await _mark_bounced(db, id, report.reason, now)
     return BounceResult(id, report.reason)
 
@@ -157,6 +157,7 @@ def _choice_problems(known: NotificationPolicy, body: PreferencesBody) -> Iterat
 
 async def _keep_choice(db: Db, identity_id: UUID, rule: KindRule, given: Mapping[str, Any]) -> None:
     values = {"channel": rule.channel, "rhythm": rule.rhythm, **given, "id": identity_id}
+    # Only the kind was given, so it follows the default again.
     if len(given) == 1:
         sql = "DELETE FROM notification_preferences WHERE identity_id = %(id)s AND kind = %(kind)s"
     else:
@@ -171,6 +172,7 @@ async def change_settings(db: Db, caller: Caller | None, raw: Json, facts: Facts
 
     Without a caller, permissions are not checked.
     """
+    # Serialize changes: each one merges its values into the stored settings.
     await execute(db, "LOCK TABLE notification_settings IN SHARE ROW EXCLUSIVE MODE")
     known = await queries.policy(db)
     body = check(NotificationSettingsBody, raw, facts, _url_problems(raw, facts, config))
@@ -192,6 +194,7 @@ async def change_settings(db: Db, caller: Caller | None, raw: Json, facts: Facts
     await _keep_secrets(db, body, config, facts.now)
     for template in body.templates or ():
         await execute(db, "DELETE FROM notification_template_faults WHERE kind = %(kind)s", kind=template.kind)
+    # End a pause of the channel: the new settings may work.
     if body.email is not None:
         await mark_working(db, Channel.EMAIL)
     await nudge(db, CHANNEL)

@@ -20,7 +20,8 @@ _STATUS_PART = "message/delivery-status"
 _REFERENCE = re.compile(r"^[> ]*(?:Message-ID|In-Reply-To|References):\s*<([0-9a-f-]{36})@", re.I | re.M)
 _MOST_REFERENCES = 10
 # Limits against denial of service: anyone can send an e-mail here, and the time to parse it grows with its length times
-# its nesting depth. The status and the quoted headers come first, and each nested part needs a Content-Type header.
+# its nesting depth. The text is cut off, because the status and the quoted headers come near its beginning. The number
+# of Content-Type headers limits the depth, because each nested part needs one.
 _LONGEST_READ = 64 * 1024
 _PART_HEADER = re.compile(r"content-type", re.I)
 _MOST_PART_HEADERS = 20
@@ -34,9 +35,10 @@ class DeliveryReport(msgspec.Struct, frozen=True):
 
 
 def report_in(text: str) -> DeliveryReport | None:
-    """Return the delivery report at the beginning of an e-mail.
+    """Return the delivery report in an e-mail. Read only the beginning of the e-mail.
 
-    Return None if there is none, as in an automatic reply, or if the e-mail cannot be parsed.
+    Return None if there is no report, as in an automatic reply, or if the e-mail has too many parts or cannot be
+    parsed.
     """
     text = text[:_LONGEST_READ]
     if len(_PART_HEADER.findall(text)) > _MOST_PART_HEADERS:

@@ -14,8 +14,8 @@ from rolecall.notifications.model import FactContext, NotificationFacts
 async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
     """Describe the open conflicts of each notification's rule.
 
-    Link to the list of these conflicts if there are several and the recipient's role sees everyone, otherwise to the
-    newest one.
+    Link to the newest conflict if there is only one, or if the recipient's role does not see everyone. Otherwise link
+    to the list of conflicts.
     """
     rows = await fetch_rows(
         db,
@@ -48,7 +48,10 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
 
 
 async def of_ended_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe the conflicts of each notification's rule that ended because a duty, the rule or a name changed."""
+    """Describe how many conflicts of each notification's rule a change of a duty, the rule or a name has ended.
+
+    Link to the conflict whose end is closest in time to the notification.
+    """
     rows = await fetch_rows(
         db,
         """SELECT n.id, r.name, n.part, c.id, c.author,
@@ -84,7 +87,7 @@ _EXCEPTION_RESULTS = {
     "Control": "has no active owner of its control; request it again with another one",
 }
 _EXCEPTION_SILENCE = {
-    "Ending": "The conflict is open again then",
+    "Ending": "The conflict is then open again",
     "Approved": "",
     "Control": "The exception stays as it is until it ends, but perhaps nobody carries out its control",
     "Withdrawn": "",

@@ -10,7 +10,7 @@ from rolecall.core.paging import totals_by
 from rolecall.notifications import queries
 from rolecall.notifications.model import ALWAYS_CONSOLE, SCHEDULE, Channel, MessageOutcome, Transport
 
-# A running worker claims a message within a second, so a message that is due for longer than this has no worker.
+# A running worker claims due notifications within seconds, so one that is due for longer suggests that no worker runs.
 _OVERDUE_AFTER = timedelta(minutes=5)
 REFUSED_WITHIN = timedelta(days=7)
 
@@ -48,7 +48,8 @@ class NotificationNumbers(msgspec.Struct, frozen=True):
     failing: dict[str, int]
 
 
-# A condition for unsent messages, including those that wait for a retry or a channel, except digests that are not due.
+# A condition for unsent notifications, including those that wait for a retry or a channel. A notification that waits
+# for its first digest is not included until the digest is due.
 _UNSENT = "status = 'New' OR status = 'Pending' AND (next_attempt_on <= %(now)s OR message_id IS NOT NULL)"
 
 

@@ -1,8 +1,8 @@
 """Send e-mail by SMTP over a few connections that are kept open between messages.
 
 If the server cannot be used (no connection, no TLS, a wrong password), the outcome concerns the channel. If the server
-rejects a message, the outcome concerns that message. If a connection ends after the text was sent, the outcome is
-unknown.
+rejects a message, the outcome concerns that message. If the connection ends or times out while the text is being sent,
+the outcome is unknown.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _FAILED_LOGIN = "The mail server refused the user name or password"
 _TOO_SLOW = "The mail server did not respond in time"
 _PERMANENT = 500
 _LINE = "\r\n"
-# A line of a header has at most 78 characters.
+# RFC 5322 recommends that a line has at most 78 characters.
 _SHORT_SUBJECT = 78 - len("Subject: ")
 # Exceptions that the email package raises for an address that it cannot parse, such as `ada@` or `<ada@example.com>`.
 _BROKEN_ADDRESS = (ValueError, LookupError, AttributeError, MessageError)

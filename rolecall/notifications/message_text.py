@@ -106,7 +106,7 @@ DEFAULTS = {
     ),
     NotificationKind.REVIEW: (
         "{{ asked }} {{ what }}: {{ result }}",
-        "{{ by }} made the review. Please decide and submit by {{ due }}.",
+        "{{ by }} created the review. Please decide and submit by {{ due }}.",
     ),
     NotificationKind.STAND_IN: ("{{ result }}", "{{ by }} named the stand-in."),
 }

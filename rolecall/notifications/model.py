@@ -177,13 +177,14 @@ MEANINGS = {
     NotificationKind.CONFLICT_OPENED: "People hold duties that a rule of yours keeps apart",
     NotificationKind.CONFLICT_ENDED: "A change of a duty, a rule or a name ended conflicts of a rule that you own",
     NotificationKind.CONFLICT_EXCEPTION: "A conflict's exception waits for your approval, ends soon or has changed",
-    NotificationKind.STAND_IN: "You stand in for another person or another person for you, or no longer",
+    NotificationKind.STAND_IN: "You become or stop being a stand-in, or another person becomes or stops being yours",
     NotificationKind.REVIEW: "A review waits for your decisions, or a review that you own needs your attention",
 }
 # Kinds that are shown only in the console: a message about a failing channel would have to use that channel.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})
 
-# Kinds whose facts already show whether the record still concerns the recipient, so that no second check is needed.
+# Kinds that need no second check whether the recipient may see the record: the facts of the notification contain it,
+# or the recipient made the request.
 RELATION_IN_FACTS = frozenset(
     {
         NotificationKind.WAITING,
@@ -212,7 +213,7 @@ MESSAGE_TAKES = timedelta(seconds=30)
 LEASE = timedelta(seconds=60)
 # A message that waits longer for a connection is released, so that it is not sent if the work was done meanwhile.
 FRESH_FOR = timedelta(seconds=5)
-# The most messages that a worker claims at a time. It is low, because their outcome is unknown if the worker dies.
+# The most messages that a worker claims at a time. The number is low: if the worker dies, their outcome is unknown.
 IN_FLIGHT = {Channel.EMAIL: 64, Channel.SLACK: 16, Channel.TEAMS: 16}
 ROUTED_AT_ONCE = 500
 KEPT_FOR = timedelta(days=90)

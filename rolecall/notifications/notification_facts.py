@@ -276,7 +276,7 @@ async def _of_imports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID,
             else f"You are an administrator and {application} has no active owner",
             silence="The import stays held"
             if kind == NotificationKind.IMPORT_HELD
-            else "The data of the last import stays",
+            else "The data stays as it was before this import",
             link=f"/imports/{import_id}",
             is_current=is_held if kind == NotificationKind.IMPORT_HELD else is_failed,
         )
@@ -369,7 +369,7 @@ async def _of_owned_entitlements(db: Db, ids: Sequence[UUID], _: FactContext) ->
             why=f"You own {application}"
             if is_owner
             else f"You are an administrator and {application} has no active owner",
-            silence="You stay in their place until another owner is chosen",
+            silence="You act as the owner until another owner is chosen",
             link=f"/access?applicationId={application_id}" if sees_all else f"/applications/{application_id}",
             is_current=has_left and count > 0,
         )

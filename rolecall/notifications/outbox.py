@@ -75,6 +75,7 @@ async def try_lock(db: Db) -> bool:
 
 _CLAIM = f"""
     WITH usable AS MATERIALIZED (
+        -- Try a failing channel with one message at a time.
         SELECT each.channel, CASE WHEN c.failing_since IS NULL THEN each.room ELSE 1 END AS room
         FROM unnest(%(channels)s::text[], %(rooms)s::int[]) AS each (channel, room)
         LEFT JOIN notification_channels c USING (channel)
@@ -83,6 +84,7 @@ _CLAIM = f"""
         SELECT bundle FROM (
             SELECT d.bundle, row_number() OVER (PARTITION BY d.channel ORDER BY d.first) AS place, usable.room
             FROM (SELECT bundle, channel, min(number) AS first FROM (
+                      -- Read more rows than messages, because several rows may belong to one bundle.
                       SELECT bundle, channel, number FROM notifications
                       WHERE status = 'Pending' AND next_attempt_on <= %(now)s
                         AND channel IN (SELECT channel FROM usable)
@@ -112,7 +114,8 @@ _CLAIM = f"""
 async def claim(db: Db, routing: Routing, rooms: Mapping[Channel, int], now: datetime) -> list[OutgoingMessage]:
     """Lease due notifications and return them as messages.
 
-    Withdraw notifications that no longer concern the recipient. Record a failure for each that cannot be written.
+    Withdraw notifications that no longer concern the recipient, and those of inactive people. Record a failure for each
+    notification that cannot be written.
     """
     if not rooms:
         return []

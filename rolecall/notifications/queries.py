@@ -158,7 +158,7 @@ async def policy(db: Db) -> NotificationPolicy:
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """The settings, secrets and channels that deliveries use now; `unreadable` secrets cannot be decrypted."""
+    """The settings, secrets and usable channels. The secrets of `unreadable` channels cannot be decrypted."""
 
     policy: NotificationPolicy
     secrets: dict[Channel, str]

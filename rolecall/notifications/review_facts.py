@@ -46,7 +46,7 @@ class _ReviewRow(msgspec.Struct, frozen=True):
 
 
 async def of_reviews(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
-    """Return what a reviewer has to decide and by when, or what happened in a review that the person owns."""
+    """Describe the items that wait for the recipient's decisions, or what happened in the review."""
     rows = await fetch_all(
         db,
         _ReviewRow,

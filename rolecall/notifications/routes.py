@@ -40,7 +40,7 @@ from rolecall.web.services import Services
 async def list_notifications(
     db: Db, caller: Caller, query: dict[str, Any], config: Config, now: datetime
 ) -> Page[NotificationItem]:
-    """List your notifications, newest first. A token shows those of the person who created it."""
+    """List your notifications, newest first. A token lists the notifications of the person who owns it."""
     own = await own_id(db, caller)
     return await queries.newest_first(db, own, query["page"], config, now, is_read=query.get("isRead"))
 

@@ -85,6 +85,7 @@ def _routed(routing: Routing, row: _NewRow, now: datetime) -> _Routed:
     is_sent = rule.channel in routing.channels and (rule.channel is not Channel.EMAIL or row.has_address)
     if not is_sent or row.kind in ALWAYS_CONSOLE:
         return _Routed(row.id, NotificationStatus.CONSOLE, Channel.CONSOLE, None, None)
+    # The notifications of a bundle become one message: a digest, or a chat message about one item for all recipients.
     is_digest = rule.rhythm is Rhythm.DIGEST
     if rule.channel is Channel.EMAIL:
         bundle = f"digest {row.identity_id}" if is_digest else str(row.id)

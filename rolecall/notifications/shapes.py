@@ -26,7 +26,7 @@ LONGEST_MAIL = 500_000
 
 
 class NotificationItem(msgspec.Struct, rename="camel"):
-    """A notification; `isCurrent` is false once it no longer concerns the recipient, such as after the work is done."""
+    """A notification; `isCurrent` is false if it no longer concerns the recipient, for example after a response."""
 
     id: UUID
     kind: NotificationKind

@@ -1,4 +1,4 @@
-"""Helpers that process notifications as the worker does, and create the people who receive them."""
+"""Process notifications as the worker does, and create the people who receive them."""
 
 from typing import Any
 from uuid import UUID
