@@ -1,7 +1,7 @@
 """Manage console users: roles, one-time links, passwords and sessions.
 
 Secrets of links and sessions are stored as SHA-256 hashes, passwords as Argon2id hashes. A change of the role
-or its e-mail ends all sessions and links of the person. A new password ends all of them except the current session.
+or its e-mail ends all sessions and links of the person. A new password ends all of them except the session that set it.
 """
 
 import asyncio
@@ -82,8 +82,8 @@ async def _identity_with_email(db: Db, email: str) -> UUID | None:
 async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | None = None) -> None:
     """Give a person a role, or remove it; without a role a person sees only records that concern them.
 
-    Any change ends the sessions and links of the person. Without `email`, the person keeps the current e-mail. The last
-    active administrator cannot lose the role.
+    Any change ends the sessions and links of the person. Without `email`, the role keeps its e-mail; a new role gets
+    the e-mail of the identity. The last active administrator cannot lose the role.
     """
     async with db.transaction():
         await wait_to_revoke(db)

@@ -16,6 +16,7 @@ from rolecall.identities.authority import RecordType, visible_people
 from rolecall.identities.model import IdentityStatus
 from rolecall.identities.queries import departments
 
+# The highest code point, for the upper bound of a search by prefix.
 _LAST = chr(1114111)
 _MOST_PEOPLE = 20
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)\s*$")
@@ -109,6 +110,7 @@ async def _sees(db: Db, caller: Caller, one: SearchResult) -> bool:
 
 async def _search(db: Db, words: str, sight: _Sight | None) -> list[SearchResult]:
     number = words.strip().removeprefix("#")
+    # A longer number may not fit into a bigint.
     is_number = number.isascii() and number.isdecimal() and len(number) < 18
     numbered = await _numbered(db, int(number)) if is_number else []
     said = " ".join(words.replace("\x00", "").split())

@@ -101,7 +101,7 @@ async def visible_label(db: Db, caller: Caller, id: UUID | None) -> str:
 
 
 async def with_people(db: Db, form: Form, *names: str, caller: Caller | None = None) -> Form:
-    """Return the form with the names of people replaced by ids; only people whom the caller may see can be named."""
+    """Return the form with the names of people replaced by ids; with a caller, find only people whom they may see."""
     found, problems = dict(form), list[Problem]()
     for name in names:
         try:

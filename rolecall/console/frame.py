@@ -271,7 +271,7 @@ async def _sign(spec: Screen, visit: Visit) -> None:
 
 
 def _author(spec: Screen, visit: Visit) -> Author:
-    """Return the author for the audit, with the same name for the action as in the API."""
+    """Return the author for the audit. The action is named after the verb or the function of the screen."""
     action = spec.verbs.get(visit.request.path_params.get("verb", ""), spec.function.__name__)
     caller = visit.caller if visit.person else NOBODY
     return by(AuthorKind.PERSON, caller, action, visit.now, correlation_id.get())
@@ -290,7 +290,7 @@ def _permit(spec: Screen, visit: Visit) -> None:
 async def _permit_record(spec: Screen, visit: Visit) -> None:
     """Check that the person may see the record in the path, and may apply the verb of the screen to it.
 
-    The path of an event contains the verb. The actions of requests check their own verbs.
+    The paths of forms about events contain the verb. The actions of requests check their own verbs.
     """
     if isinstance(spec.limits, RecordType) and visit.person:
         named = visit.request.path_params.get("verb", SEE) if spec.limits is RecordType.EVENT else SEE

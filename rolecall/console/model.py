@@ -138,6 +138,6 @@ def is_password(password: str, argon2: str) -> bool:
     return True
 
 
-# The hash to verify for an unknown e-mail, or one without a password, so that the response time does not reveal which
-# e-mails exist.
+# The hash to verify if nobody has the e-mail or the person has no password, so that the response time does not reveal
+# which e-mails exist.
 NO_PASSWORD = "$argon2id$v=19$m=65536,t=3,p=1$bJrw6rdUNbtM0opJUXr8Hw$L4dXIFjJmZGvyeNvWWZUd8BxP4E7dwcuYgyBTAAUyxg"  # noqa: S105

@@ -1,7 +1,7 @@
 """Sign in through an OpenID provider with the authorization code flow and PKCE.
 
 This module is imported only if a provider is configured, to keep start-up fast. The metadata and keys of the provider
-are cached for an hour; a token signed with an unknown key causes the keys to be fetched again.
+are cached for an hour. If the signature of a token cannot be verified, the keys are fetched again.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from rolecall.core.errors import RateLimited
 CALLBACK = "/sign-in/oidc/callback"
 _DISCOVERY = "/.well-known/openid-configuration"
 _KEPT_FOR = timedelta(hours=1)
+# The tolerated difference between the clock of the provider and ours.
 _LEEWAY_SECONDS = 60
 _TIMEOUT = aiohttp.ClientTimeout(total=8)
 _MOST_BYTES = 1024 * 1024
@@ -101,6 +102,7 @@ async def verified_email(config: Config, attempt: SignInAttempt, code: str, now:
     if not claimed.email and (endpoint := provider.published.userinfo_endpoint):
         headers = {"Authorization": f"Bearer {answer.get('access_token', '')}"}
         userinfo = _read(EmailClaims, await _ask("GET", endpoint, headers=headers))
+        # OpenID Connect requires clients to ignore a userinfo response about another subject.
         claimed = userinfo if userinfo.sub == claimed.sub else claimed
     if not claimed.is_verified:
         raise SignInRefused("Your provider has not verified your e-mail address")
@@ -113,6 +115,7 @@ async def _provider(config: Config, now: datetime) -> _Provider:
     if known and now - known.since < _KEPT_FOR:
         return known
     published = _read(Published, await _ask("GET", config.oidc_issuer.rstrip("/") + _DISCOVERY))
+    # OpenID Connect Discovery requires this check, to prevent impersonation of the issuer.
     if published.issuer != config.oidc_issuer:
         raise Unreachable(f"it calls itself {published.issuer}, not {config.oidc_issuer}")
     provider = _Provider(published, await _keys(published), now)
@@ -137,6 +140,7 @@ async def _redeem(config: Config, published: Published, attempt: SignInAttempt, 
         "client_id": id,
     }
     if "client_secret_basic" in published.token_endpoint_auth_methods_supported:
+        # RFC 6749, section 2.3.1: URL-encode the id and the secret first.
         headers = {"Authorization": aiohttp.encode_basic_auth(quote_plus(id), quote_plus(secret))}
         return await _ask("POST", published.token_endpoint, form, headers)
     return await _ask("POST", published.token_endpoint, {**form, "client_secret": secret})

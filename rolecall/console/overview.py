@@ -176,7 +176,10 @@ _TROUBLE = "SELECT r.id, r.number, a.name AS application, r.status, r.build_star
 
 
 async def failed_schedule(db: Db, application_id: UUID) -> TroubledImport | None:
-    """Return the last scheduled import that ended, if it failed and the application still has a schedule."""
+    """Return the last scheduled import, without canceled ones, if it failed and the application still has a schedule.
+
+    An import that is still running does not count.
+    """
     last = await fetch_one(
         db,
         TroubledImport,
@@ -289,6 +292,7 @@ class SetupProgress(msgspec.Struct, frozen=True):
 
 
 async def setup_progress(db: Db) -> SetupProgress:
+    # One identity may be the first administrator, whom `rolecall admin create` creates.
     found = await fetch_one(
         db,
         SetupProgress,

@@ -83,8 +83,9 @@ def same_email(column: str) -> str:
 async def person_with_email(db: Db, email: str) -> Person | None:
     """Return the person who signs in with this e-mail: someone whose role has it, or else an identity without a role.
 
-    E-mails of identities can be reassigned. Therefore the e-mail of a role belongs only to its holder, and nobody can
-    sign in with an e-mail that several active identities have or that is not confirmed.
+    E-mails of identities can be reassigned. Therefore only the person with the role can sign in with the e-mail of a
+    role. Without a role, nobody can sign in with an e-mail that is not confirmed or that several active identities
+    have.
     """
     return await fetch_one(
         db,
@@ -184,7 +185,7 @@ class KnownColumns(NamedTuple):
 
 
 async def known_columns(db: Db, application_id: UUID) -> dict[UUID, KnownColumns]:
-    """Return for each file group of an application the columns that it reads: mapped headers, and fields."""
+    """Return for each file group the columns that it reads: mapped headers and, without a shape, names of fields."""
     rows = await fetch_rows(
         db,
         """SELECT g.id, g.content, g.columns, g.shape

@@ -113,7 +113,7 @@ def explanations(item: Item) -> list[FactInWords]:
 
 
 def because(item: Item) -> list[FactInWords]:
-    """Return the facts in words, to show with the recommendation."""
+    """Return the facts behind the recommendation in words."""
     facts = [FactInWords(*_WORDS[fact]) for fact in item.recommendation.facts if fact in _WORDS]
     if {ItemFact.RARE, ItemFact.COMMON} & {*item.recommendation.facts} and item.peers:
         facts.append(FactInWords(f"{item.peers.holding} of {item.peers.total} peers hold it"))

@@ -49,7 +49,7 @@ async def test_outbox_shows_messages_and_problems(administrator: httpx2.AsyncCli
 
     assert "me@example.com" in page
     assert "Person: Kit Keys" in page
-    assert "E-mail cannot be used since" in page
+    assert "E-mail has not worked since" in page
     assert "The mail server refused the user name or password" in page
     assert "Kept here, not sent" in page
 

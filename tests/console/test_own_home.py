@@ -96,7 +96,7 @@ async def test_request_that_would_create_a_conflict_is_marked(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
     request = await an_access_request(db, identity_id=team.bob, application_id=team.payroll)
-    assert "Makes a conflict" not in (await home(administrator, db, team.grace))["waiting"]
+    assert "Would create a conflict" not in (await home(administrator, db, team.grace))["waiting"]
     company = await a_separated_company(db)
     await execute(
         db,
@@ -106,7 +106,7 @@ async def test_request_that_would_create_a_conflict_is_marked(
         rule=company.rule,
     )
 
-    assert "Makes a conflict" in (await home(administrator, db, team.grace))["waiting"]
+    assert "Would create a conflict" in (await home(administrator, db, team.grace))["waiting"]
 
 
 async def test_unexplained_access_is_counted_for_direct_and_indirect_reports(

@@ -77,7 +77,7 @@ async def test_person_who_may_not_read_the_list_cannot_run_the_report(
     where = made.headers["location"]
     await execute(db, "UPDATE console_roles SET role = 'Reviewer'")
 
-    assert "You need audit:read to read the list of this report" in (await administrator.get(where)).text
+    assert "To run this report, you need the scope audit:read." in (await administrator.get(where)).text
     assert "you cannot read its list" in (await administrator.get("/reports")).text
     assert (await administrator.get(f"{where}/run")).status_code == 403
 

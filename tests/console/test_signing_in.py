@@ -40,7 +40,7 @@ async def test_link_signs_in_once(visitor: httpx2.AsyncClient, db: Db, facts: Fa
 
     assert (looked.status_code, first.status_code, home.status_code, second.status_code) == (200, 303, 200, 401)
     assert "Secure; HttpOnly; SameSite=Lax" in first.headers["set-cookie"]
-    assert "This link was already used or has expired" in second.text
+    assert "This link was already used, has expired or is not valid" in second.text
 
 
 async def test_only_the_right_password_signs_in(administrator: httpx2.AsyncClient) -> None:

@@ -1,4 +1,4 @@
-"""Test that the pages of the wizard and of imports show the way on: drafts, failed imports, missing columns."""
+"""Test that the pages of the wizard and of imports lead to the next step: drafts, failed imports, missing columns."""
 
 import httpx2
 

@@ -112,7 +112,7 @@ async def request_exception(db: Db, id: str, form: Form, caller: Caller, facts: 
     except Invalid as error:
         return await _page(db, id, caller, facts, shown(form), problems_by_field(error))
     return SeeOther(
-        f"/conflicts/{id}", "The exception was requested. The rule's owner and one more person must approve."
+        f"/conflicts/{id}", "The exception was requested. It takes effect when two people have approved it."
     )
 
 

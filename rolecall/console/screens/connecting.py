@@ -51,7 +51,7 @@ async def connect_system(db: Db, caller: Caller, form: Form, facts: Facts) -> Ht
             id = await actions.create_application(db, raw, facts, caller)
     except Invalid as error:
         return _connect_form(form, problems_by_field(error))
-    said = f"{first(form, 'name')} was created. Enter where its records come from, then test the connection."
+    said = f"{first(form, 'name')} was created. Now set up the source of its records."
     return SeeOther(f"/applications/{id}/source?kind={quote(system.kind)}", said)
 
 

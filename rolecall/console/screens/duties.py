@@ -200,7 +200,10 @@ async def change_duty(db: Db, id: str, form: Form, facts: Facts) -> HtmlPage | S
 
 
 async def _to_confirm(db: Db, id: str, form: Form, facts: Facts) -> DutySimulation | None:
-    """Return the simulation of a change that would begin or end conflicts; None if there is nothing to confirm."""
+    """Return the simulation of a change that would begin or end conflicts.
+
+    Return None if there is nothing to confirm, or if the form confirms these patterns.
+    """
     if "confirmed" in form and first(form, "confirmed").split() == first(form, "patterns").split():
         return None
     simulation = await conflict_actions.simulate_duty(db, id, _duty_body(form), facts)

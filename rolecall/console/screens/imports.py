@@ -94,6 +94,7 @@ async def stream_log(db: Db, id: str, pool: Pool, request: AnyRequest) -> ASGIRe
     """Stream the log from the database as server-sent events; any process can continue a stream."""
     run = await queries.get(db, known_guid("ApplicationImport", id))
     last = request.headers.get("last-event-id", request.query_params.get("after", ""))
+    # Read at most 18 digits, which fit into a bigint.
     known = int(last[:18]) if last.isascii() and last.isdecimal() else 0
     shown = request.query_params.get("status", run.status)
     progress = await queries.progress_of(db, run.id)

@@ -38,7 +38,7 @@ _SETTINGS = UUID(int=0)
 _TEXTS = ("transport", "host", "port", "security", "username", "sender")
 _SECRETS = ("password", "slackUrl", "teamsUrl")
 _KINDS = {slug(kind): kind for kind in NotificationKind}
-# Kinds whose channel can be chosen; notices about a failing channel always appear in the console.
+# Kinds whose channel can be chosen; notifications about a failing channel appear only in the console.
 _CHOSEN = [name for name, kind in _KINDS.items() if kind not in ALWAYS_CONSOLE]
 
 
@@ -155,7 +155,7 @@ async def test_notifications(db: Db, raw: Any) -> SeeOther:
                 _HERE, "The test message is in the outbox. Nothing was sent, because the transport is Outbox"
             )
         case _:
-            return SeeOther(_HERE, f"The test message was not sent: {found.response}", "bad")
+            return SeeOther(_HERE, f"The test failed: {found.response}", "bad")
 
 
 @screen("GET", f"{_HERE}/templates/{{id:str}}", scope=_SCOPE)

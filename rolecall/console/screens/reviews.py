@@ -272,7 +272,7 @@ async def _progress(db: Db, review: ReviewDetail, person: Person, now: datetime,
 
 
 async def _burndown(db: Db, review: ReviewDetail, now: datetime, config: Config) -> dict[str, Any]:
-    """Return the burn-down chart, and an estimate of when all items will be decided at the current pace."""
+    """Return the burn-down chart, and an estimate of when all items will be decided at the average pace so far."""
     assert review.opened_on
     left = await workspace.items_left(db, review.id, review.opened_on, str(config.timezone))
     end = review.closed_on or review.canceled_on or now

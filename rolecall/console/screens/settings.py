@@ -175,6 +175,7 @@ async def create_token(db: Db, caller: Caller, form: Form, facts: Facts) -> Html
             token = await tokens.create_token(db, caller, raw, facts)
     except Invalid as error:
         return await _tokens_page(db, 1, form, forms.problems_by_field(error))
+    # Do not redirect: only this response contains the secret.
     said = {"what": f"Secret of {token.name}", "secret": token.secret, "href": "/settings/tokens"}
     return HtmlPage("secret.html", said)
 
@@ -211,7 +212,7 @@ async def set_role(db: Db, form: Form, facts: Facts) -> SeeOther:
         raise NotFound("Identity", id)
     said = f"{name} is {role}" if role else f"{name} has no role now and sees only records that concern them"
     lost = [token.name for token in await token_queries.with_refused_scopes(db, facts.now) if token.owner_id == id]
-    return SeeOther("/settings/people", f"{said}. API tokens that lost scopes: {', '.join(lost)}" if lost else said)
+    return SeeOther("/settings/people", f"{said}. API tokens with refused scopes: {', '.join(lost)}" if lost else said)
 
 
 @screen("POST", "/settings/people/{id:str}/link", scope=Scope.CONFIG_MANAGE)

@@ -22,10 +22,13 @@ from rolecall.web.services import Services
 _ATTEMPT = "rolecall-attempt"
 _LONGEST_NEXT = 2000
 _WRONG = "E-mail or password is wrong"
-_SPENT = "This link was already used or has expired. Ask for a new one"
+_SPENT = "This link was already used, has expired or is not valid. Ask for a new one"
 _NO_MAIL = "Links by e-mail are not available, because no mail server is configured. Ask an administrator for a link"
 _NO_LINKS = "Links by e-mail are turned off. Ask an administrator for a link"
-_MAILED = "If a person signs in with this e-mail, a link was sent to it. The link works once, for 15 minutes"
+_MAILED = (
+    "If a person signs in with this e-mail, they get a link in a moment, or have an unused one from the last 5 minutes."
+    " A link works once, for 15 minutes"
+)
 _NO_PASSWORDS = "Passwords are turned off. Ask an administrator for a one-time link"
 _DOWN = "Sign-in with {} is not available: {}. Try again in a moment, or sign in {}"
 _NOT_YOURS = "This sign-in was started in another browser, was already used or took too long. Start again"

@@ -54,7 +54,7 @@ async def create_stand_in(db: Db, person: Person, form: Form, facts: Facts) -> H
             made = await actions.create_stand_in(db, person.caller(), raw, facts)
     except Invalid as error:
         return await _page(db, person, 1, form, problems_by_field(error), facts.now)
-    return SeeOther("/stand-ins", f"{made.stand_in.name} stands in for {made.identity.name}")
+    return SeeOther("/stand-ins", f"{made.stand_in.name} was named as the stand-in for {made.identity.name}")
 
 
 async def _people(db: Db, caller: Caller, form: Form) -> Json:

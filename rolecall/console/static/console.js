@@ -18,7 +18,7 @@ function localTimes(root) {
   }
 }
 
-// On a narrow screen a row is a card: name each cell after its column.
+// On a narrow screen a row is shown as a card: label each cell with the name of its column.
 function nameCells(root) {
   for (const table of root.querySelectorAll("table.cards")) {
     const names = [...table.querySelectorAll("thead th")].map((cell) => (cell.querySelector(".unseen") ? "" : cell.textContent.trim()));
@@ -95,13 +95,13 @@ function showNeeded(form) {
 // Decisions that give the item to another person at once, so a key alone does not send them.
 const PASSED_ON = ["Not Mine", "Unsure"];
 
-// Return the field that the chosen decision needs and that is empty.
+// Return the first empty field that the chosen decision needs.
 function missing(form) {
   const chosen = form.querySelector("[data-choice]:checked")?.value;
   return [...form.querySelectorAll("[data-needed]")].find((field) => field.dataset.needed.split(",").includes(chosen) && !field.value.trim());
 }
 
-// Show beside a field why the decision was not sent.
+// Show next to a field why the decision was not sent or not stored.
 function complain(field, text) {
   document.getElementById("refusal")?.remove();
   const place = made("p", text);
@@ -518,7 +518,7 @@ document.addEventListener("htmx:xhr:progress", (event) => {
   if (!bar || !event.detail.lengthComputable) return;
   bar.hidden = false;
   bar.value = (100 * event.detail.loaded) / event.detail.total;
-  // The files have arrived, and the service reads them; nobody knows for how long.
+  // The files are uploaded. The service now reads them, which takes an unknown time.
   if (event.detail.loaded >= event.detail.total) bar.removeAttribute("value");
 });
 document.addEventListener("htmx:afterRequest", (event) => {

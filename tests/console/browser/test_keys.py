@@ -104,7 +104,7 @@ async def test_keys_are_ignored_in_a_field_or_behind_a_dialog(scripted: Visit, s
     assert await status(site_db, first) == "Pending"
 
 
-async def test_detail_stays_visible_beside_a_long_list(scripted: Visit, site_db: Db) -> None:
+async def test_detail_stays_visible_next_to_a_long_list(scripted: Visit, site_db: Db) -> None:
     inbox, made = await waiting(scripted, site_db, 30)
     await scripted.go(f"{inbox}&selected={made[28]}")
 
