@@ -62,4 +62,5 @@ def restore(file: Path, force: bool, data_dir: Path | None) -> None:
         f"Restored the state of {manifest.created_date:%Y-%m-%d %H:%M:%S} UTC into {settings.data_dir}", err=True
     )
     if not has_key:
-        click.echo("Put secret.key back before you start the service, or rotate the secret of every webhook", err=True)
+        said = "Put secret.key back before you start the service. Otherwise rotate the secrets of webhooks, and enter"
+        click.echo(f"{said} the secrets of sources, carriers and notification channels again", err=True)

@@ -27,7 +27,7 @@ Rolecall runs at {url} with a sample company. Ctrl-C stops it.
   Token    {token}
   Console  {url}/sign-in/{link}  (works once)
 
-Everyone in the company can sign in. As an accountant's supervisor, for example:
+The people of the company can sign in too. For example, as the supervisor of an accountant:
 
   rolecall demo sign-in {supervisor} --data-dir {folder}
 

@@ -149,7 +149,10 @@ def with_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitab
 
 
 def with_made_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]]) -> T:
-    """Run `act` as `with_database` does, but create a missing database: it may run before the first `serve`."""
+    """Run `act` like `with_database`, but first create or migrate the database.
+
+    Commands that use this may run before the first `rolecall serve`.
+    """
     from rolecall.core import config as configuration
     from rolecall.core.migrate import is_new
 

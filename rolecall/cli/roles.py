@@ -30,7 +30,7 @@ def run_role(role: Role, with_parent: bool) -> None:
     """Run until a signal arrives or, with `with_parent`, until the supervisor exits, which closes stdin."""
     config = configuration.load()
     if config.database_url is None:
-        raise CannotRun("ROLECALL_DATABASE_URL is not set; only `rolecall serve` starts its own database")
+        raise CannotRun("Set ROLECALL_DATABASE_URL, or run `rolecall serve`, which starts its own database")
     logs.configure(config.log)
 
     async def run() -> None:
@@ -71,6 +71,7 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
         log_level=LogLevels.error,
         log_dictconfig=_GRANIAN_LOGS,
     )
+    # Each connection needs a file descriptor, so allow as many as the system does.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     serving = asyncio.create_task(server.serve())

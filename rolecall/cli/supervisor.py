@@ -25,6 +25,7 @@ _DRAIN_SECONDS = 25
 _QUICK_DEATH_SECONDS = 2
 _PAUSES_SECONDS = (0, 0.5, 1, 2, 5)
 _DATABASE_CHECK_SECONDS = 0.25
+# For each wildcard address, the loopback address that clients on this machine use.
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
@@ -92,6 +93,7 @@ async def _supervise(config: Config, plan: ProcessPlan, own_database: bool, anno
         "ROLECALL_DATA_DIR": str(config.data_dir),
         "ROLECALL_BASE_URL": config.base_url,
     }
+    # Leave out variables such as ROLECALL_DATABASE_URL_FILE, which would contradict these values.
     environ = {name: value for name, value in os.environ.items() if name.removesuffix("_FILE") not in fixed} | fixed
     api = ("api", "--host", plan.host, "--port", str(plan.port))
     async with asyncio.TaskGroup() as tasks:
@@ -104,7 +106,7 @@ async def _supervise(config: Config, plan: ProcessPlan, own_database: bool, anno
 
 
 async def _keep(role: tuple[str, ...], environ: dict[str, str], stop: asyncio.Event) -> None:
-    """Restart a process whenever it dies, with a longer delay (back-off) if it keeps failing."""
+    """Restart a process whenever it dies, with a longer delay (back-off) if it keeps failing soon after its start."""
     quick_deaths = 0
     while not stop.is_set():
         started = time.monotonic()
@@ -112,6 +114,7 @@ async def _keep(role: tuple[str, ...], environ: dict[str, str], stop: asyncio.Ev
             sys.executable, "-m", "rolecall", *role, "--with-parent",
             env=environ,
             stdin=asyncio.subprocess.PIPE,
+            # Ctrl-C then reaches only the supervisor, which stops the processes in order.
             start_new_session=True,
         )  # fmt: skip
         if await _first(stop, child.wait()):

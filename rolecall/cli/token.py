@@ -67,9 +67,10 @@ def _days(expires: str) -> int | None:
 @data_dir_option
 @json_option
 def list_(data_dir: Path | None, as_json: bool) -> None:
-    """List all tokens, newest first, each with the person who created it; secrets are not stored.
+    """List all tokens, newest first, without their secrets, which are not stored.
 
-    A scope is refused if the person who created the token may no longer use it.
+    The owner is the person who created the token; a token of the command line has none. A scope is refused if the
+    owner may no longer use it.
 
     Example: `rolecall token list --json`
     """

@@ -102,6 +102,7 @@ def perform(call: Call[T], patience: float) -> Flow[T]:
         asked = _seconds(outcome.retry_after) if isinstance(outcome, Reply) else 0.0
         if waited + max(pause, asked) > patience:
             raise _unavailable(outcome, correlation_id)
+        # Add jitter, so that clients do not retry at the same time.
         rest = max(asked, pause * (1 + random.random() / 2))  # noqa: S311
         yield Pause(rest)
         waited, pause = waited + rest, min(pause * 2, _LONGEST_PAUSE)

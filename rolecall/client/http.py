@@ -34,7 +34,10 @@ _TIMEOUT = httpx2.Timeout(60, connect=5)
 
 
 class Client:
-    """The blocking client. While the service is unavailable, it retries for `patience` seconds, except for streams."""
+    """The blocking client. While the service is unavailable, it retries calls for `patience` seconds.
+
+    `stream` and `export` do not retry.
+    """
 
     def __init__(self, url: str, token: str, *, patience: float = PATIENCE_SECONDS) -> None:
         self._http = httpx2.Client(**_options(url, token))

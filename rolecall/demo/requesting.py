@@ -47,9 +47,9 @@ class Requesting(msgspec.Struct):
         return Facts(now=clock.now(), zone=self.config.timezone)
 
     async def answer_what_waits(self) -> None:
-        """Approve waiting requests, each as the first person that it waits for.
+        """Respond to waiting requests, each as the first person that it waits for; every response is an approval.
 
-        Every fifth request is approved after nine days, the others after one day.
+        A request whose number is divisible by five waits nine days, any other request one day.
         """
         async with self.pool.connection() as db:
             waiting = (await queries.stalled(db, 1, clock.now())).items

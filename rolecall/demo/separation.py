@@ -1,4 +1,4 @@
-"""Set up separation of duties in the sample company: two rules, three conflicts and one exception."""
+"""Set up separation of duties in the sample company: duties, rules and an exception for one conflict."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager

@@ -63,4 +63,4 @@ def test_worker_alone_requires_a_database_url() -> None:
     failed = rolecall("worker")
 
     assert failed.returncode == 1
-    assert failed.stderr == "Error: ROLECALL_DATABASE_URL is not set; only `rolecall serve` starts its own database\n"
+    assert failed.stderr == "Error: Set ROLECALL_DATABASE_URL, or run `rolecall serve`, which starts its own database\n"
