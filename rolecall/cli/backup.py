@@ -13,7 +13,7 @@ from rolecall.cli.folder import data_dir_option
 @click.option("--with-key", is_flag=True, help="Include secret.key, which encrypts stored secrets. Anyone with the backup can then read them.")  # fmt: skip # noqa: E501
 @data_dir_option
 def backup(file: Path, with_key: bool, data_dir: Path | None) -> None:
-    """Write a consistent snapshot of the database and the uploaded files to FILE, while the service runs.
+    """Write a consistent snapshot of the database and the uploaded files to FILE. The service can keep running.
 
     Example: `rolecall backup rolecall-monday.tar --data-dir /var/lib/rolecall`
     """
@@ -39,6 +39,8 @@ def backup(file: Path, with_key: bool, data_dir: Path | None) -> None:
 @data_dir_option
 def restore(file: Path, force: bool, data_dir: Path | None) -> None:
     """Restore a backup into an empty data folder, or into the empty database of `ROLECALL_DATABASE_URL`.
+
+    With `--force`, existing data is replaced. The service must not be running.
 
     Example: `rolecall restore rolecall-monday.tar --data-dir /var/lib/rolecall-new`
     """

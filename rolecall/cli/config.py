@@ -32,7 +32,7 @@ def config() -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), required=False)
 @profile_option
 def export(file: Path | None, profile: str | None) -> None:
-    """Print the configuration, or write it to a file. Webhook secrets are not included.
+    """Print the configuration, or write it to a file. Secrets are not included.
 
     Example: `rolecall config export rolecall.yaml`
     """

@@ -21,7 +21,7 @@ def sync(url: str, full: bool, compact: bool, data_dir: Path | None) -> None:
     """Update the tables below URL from one snapshot of the database.
 
     URL is a folder or a URL such as `s3://bucket/rolecall`, with credentials in the environment (`AWS_…`).
-    Only changes since the last sync are written. If a sync is interrupted, run it again.
+    Without `--full`, only changes since the last sync are written. If a sync is interrupted, run it again.
 
     Example: `rolecall lake sync /srv/lake/rolecall`
     """

@@ -28,7 +28,7 @@ def migrate(data_dir: Path | None, as_json: bool, schema: bool) -> None:
         show_json({"applied": applied})
     for name in [] if as_json else applied:
         click.echo(name)
-    click.echo(f"{len(applied)} migrations and schema files applied; the database fits this version", err=True)
+    click.echo(f"{len(applied)} migrations and schema files applied; the database is up to date", err=True)
 
 
 def _print_schema(data_dir: Path | None) -> None:

@@ -54,7 +54,7 @@ def _by_group(files: Sequence[str]) -> dict[str, list[Path]]:
     for text in files:
         group, equals, path = text.partition("=")
         if not equals or not Path(path).is_file():
-            raise click.BadParameter(f"{text}: write a file as GROUP=FILE", param_hint="files")
+            raise click.BadParameter(f"{text}: write it as GROUP=FILE, with a file that exists", param_hint="files")
         given.setdefault(group, []).append(Path(path))
     return given
 

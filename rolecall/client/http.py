@@ -66,7 +66,7 @@ class Client:
             raise Unavailable(f"The export was interrupted: {error}") from error
 
     def upload(self, application_id: Id, files: Files, *, progress: Progress | None = None) -> answers.NewImport:
-        """Upload `files`, keyed by file group name. `progress` is called with bytes sent and bytes in total."""
+        """Upload `files`, keyed by file group name; call `progress` with the bytes sent so far and in total."""
         return self._run(flows.upload(application_id, files, self._patience), progress)
 
     def dry_run(self, application_id: Id, files: Files, *, connector: Json | None = None) -> answers.DryRun:

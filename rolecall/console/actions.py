@@ -270,7 +270,7 @@ async def sign_out(db: Db, session: Session) -> None:
 
 
 async def sign_as_person(db: Db, session: Session, author: Author) -> Person | None:
-    """Record the person of the session as the author of the transaction; return them.
+    """Record the person of the session as the author of the transaction, and return the person.
 
     Return None if the session has ended or the person may no longer sign in.
 

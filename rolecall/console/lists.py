@@ -113,8 +113,8 @@ async def accounts_found(db: Db, query: dict[str, Any], id: str) -> Page[Account
 class AccessLine(msgspec.Struct, rename="camel"):
     """One access entry of an account.
 
-    If the application has no data for the requested time, the line has no entry, but `no_data_before`, the time at
-    which its data begins.
+    If the application has no data for the requested time, the line has `no_data_before` instead of an entry: the time
+    at which the data begins.
     """
 
     application: str

@@ -176,9 +176,9 @@ _TROUBLE = "SELECT r.id, r.number, a.name AS application, r.status, r.build_star
 
 
 async def failed_schedule(db: Db, application_id: UUID) -> TroubledImport | None:
-    """Return the last scheduled import, without canceled ones, if it failed and the application still has a schedule.
+    """Return the last scheduled import of an application that still has a schedule, if the import failed.
 
-    An import that is still running does not count.
+    Ignore imports that are running or were canceled.
     """
     last = await fetch_one(
         db,

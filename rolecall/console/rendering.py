@@ -147,7 +147,7 @@ def _tint(name: str) -> str:
     return "abcdef"[sum(map(ord, name)) % 6]
 
 
-# How people spell these parts of field names.
+# How labels spell these words of field names.
 _SPELLED = {"id": "ID", "url": "URL", "api": "API", "email": "E-mail", "utc": "UTC"}
 
 

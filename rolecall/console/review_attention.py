@@ -75,4 +75,4 @@ def _hasty(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
 def _idle(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
     left = "1 item is left" if one.pending == 1 else f"{one.pending:,} items are left"
     verb = "have" if one.reviewer == ADMINISTRATORS.name else "has"
-    return _about(review, one, f"{verb} not started", f"{left}. Remind or reassign them.")
+    return _about(review, one, f"{verb} not started", f"{left}. Remind the reviewer, or reassign the items.")

@@ -136,8 +136,8 @@ def _message(person: Person, link: str, config: Config, id: UUID | None = None) 
         "Your link to sign in to Rolecall",
         [
             "You or another person asked for a link on the sign-in page.",
-            f"It works once, for {int(MAILED_LINK_LASTS.total_seconds() / 60)} minutes."
-            " If it was not you, no action is needed: the link is useless to people who cannot read your e-mail.",
+            f"The link works once, for {int(MAILED_LINK_LASTS.total_seconds() / 60)} minutes."
+            " If you did not ask for it, no action is needed: only people who read your e-mail can use the link.",
         ],
         [],
         link,

@@ -14,7 +14,7 @@ from rolecall.demo.applications import (
 )
 
 FIRST_DAY = -365
-# The applications that export files, by day. In the last month, every day is simulated.
+# The applications that export files, by day. The days of the last month are simulated one by one.
 EXPORTS: dict[int, tuple[Application, ...]] = {
     -310: (FINANCE_LEDGER,),
     -255: (FINANCE_LEDGER,),

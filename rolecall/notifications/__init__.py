@@ -1,1 +1,4 @@
-"""Notifications: triggers write them, `routing.py` chooses channel and time, `outbox.py` and `sender.py` send them."""
+"""Notify people by e-mail, in chats and in the console.
+
+SQL functions write the notifications, `routing.py` chooses channel and time, `outbox.py` and `sender.py` send them.
+"""

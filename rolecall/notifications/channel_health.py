@@ -1,4 +1,4 @@
-"""Record whether each channel works. A failing channel is paused, and administrators are notified when it begins."""
+"""Record whether each channel works. A failing channel is paused, and administrators are notified once."""
 
 from datetime import datetime
 

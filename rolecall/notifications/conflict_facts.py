@@ -48,9 +48,9 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
 
 
 async def of_ended_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe how many conflicts of each notification's rule a change of a duty, the rule or a name has ended.
+    """Describe the conflicts of a rule that ended because a duty, the rule or a name was changed.
 
-    Link to the conflict whose end is closest in time to the notification.
+    Link to the conflict that ended closest in time to the notification.
     """
     rows = await fetch_rows(
         db,
@@ -165,7 +165,7 @@ def _exception(row: _ExceptionRow, context: FactContext) -> NotificationFacts:
 
 
 def _why(row: _ExceptionRow) -> str:
-    """Return the relation of the recipient to the exception."""
+    """Return why the recipient is notified of the exception."""
     reasons = {
         "You requested it": row.has_requested,
         f"You own {row.owned}": row.owned,

@@ -32,7 +32,7 @@ from rolecall.notifications.model import (
 from rolecall.notifications.outbox import OutgoingMessage
 
 _CONNECTIONS = 8
-# Servers close idle connections, so replace a connection that was idle for longer.
+# Replace a connection that was idle for longer than this, because servers close idle connections.
 _IDLE_SECONDS = 20.0
 _FAILED_LOGIN = "The mail server refused the user name or password"
 _TOO_SLOW = "The mail server did not respond in time"
@@ -175,7 +175,7 @@ async def _send_content(client: aiosmtplib.SMTP, content: bytes) -> tuple[Messag
     except aiosmtplib.SMTPResponseException as error:
         return await _rejected(client, error)
     except (aiosmtplib.SMTPException, OSError) as error:
-        return MessageOutcome.UNKNOWN, f"The mail server disconnected after the text: {error}"[:LONGEST_RESPONSE]
+        return MessageOutcome.UNKNOWN, f"The mail server disconnected during the text: {error}"[:LONGEST_RESPONSE]
     return MessageOutcome.SENT, f"{answer.code} {answer.message}"[:LONGEST_RESPONSE]
 
 

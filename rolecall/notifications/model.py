@@ -183,8 +183,8 @@ MEANINGS = {
 # Kinds that are shown only in the console: a message about a failing channel would have to use that channel.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})
 
-# Kinds that need no second check whether the recipient may see the record: the facts of the notification contain it,
-# or the recipient made the request.
+# Kinds whose visibility needs no query of its own: the facts say whether the record still concerns the recipient, or
+# the recipient made the request.
 RELATION_IN_FACTS = frozenset(
     {
         NotificationKind.WAITING,

@@ -1,4 +1,4 @@
-"""Remind people who did not respond, escalate requests to further reviewers, announce leaves and ending exceptions.
+"""Remind people who did not respond, escalate requests to further reviewers, and announce leaves and ending exceptions.
 
 Each reminder and each escalation becomes an activity entry.
 """

@@ -165,7 +165,7 @@ class KindBody(Body):
 
 
 class TemplateBody(Body):
-    """A template; without subject and body the built-in one applies again."""
+    """The template of a kind of message. Without subject and body, the built-in template applies again."""
 
     kind: KindName
     subject: Name256 | None = None

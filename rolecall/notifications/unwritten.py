@@ -1,4 +1,4 @@
-"""Record notifications whose text cannot be written. They block no others, and administrators see them."""
+"""Record notifications whose text cannot be written, so that they block no others and administrators see them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -3,7 +3,7 @@ from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-# The NOTIFY channel that tells the worker to write a report.
+# The NOTIFY channel that wakes the worker to write a report.
 CHANNEL = "reports"
 MOST_ATTEMPTS = 3
 # The filters that a period sets.

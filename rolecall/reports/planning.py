@@ -89,7 +89,7 @@ MOST_BYTES = 120
 
 
 def file_stem(name: str) -> str:
-    """Return a file name of letters, digits, underscores and dashes, which is safe in shells and file systems."""
+    """Return a file name without extension that is safe in shells: letters, digits, underscores and dashes."""
     stem = re.sub(r"[^\w]+", "-", name.replace("'", "").lower()).strip("-_") or "report"
     return stem.encode()[:MOST_BYTES].decode(errors="ignore")
 

@@ -28,7 +28,7 @@ class StandInItem(msgspec.Struct, rename="camel"):
 
 
 class Represented(msgspec.Struct, frozen=True):
-    """A person for whom another person responds now, to responses of these types.
+    """A person for whom another person responds now, with the types of response.
 
     `is_automatic` is true if the person is on leave and has no named stand-in for these types who may decide.
     """

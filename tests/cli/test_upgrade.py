@@ -108,7 +108,7 @@ def test_second_process_waits_for_the_first_to_migrate(empty_database: str, tmp_
     _, said = second.communicate(timeout=300)
     assert (second.returncode, said) == (
         0,
-        "0 migrations and schema files applied; the database fits this version\n",
+        "0 migrations and schema files applied; the database is up to date\n",
     )
 
 
@@ -238,7 +238,7 @@ def test_kill_during_a_migration_applies_all_schema_files_or_none(
     again = rolecall(*command, ROLECALL_DATABASE_URL=empty_database)
     assert (again.returncode, again.stderr) == (
         0,
-        f"{left} migrations and schema files applied; the database fits this version\n",
+        f"{left} migrations and schema files applied; the database is up to date\n",
     )
     with psycopg.connect(empty_database) as db:
         assert db.execute(_FUNCTIONS).fetchone() == (1,)

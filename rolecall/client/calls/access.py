@@ -146,7 +146,7 @@ def simulate_duty(duty_id: Id, **fields: Unpack[DutyChanges]) -> Call[answers.Du
 
 
 def delete_duty(duty_id: Id) -> Call[None]:
-    """Delete a duty; rules or past conflicts must not refer to it."""
+    """Delete a duty to which no rule and no past conflict refers."""
     return describe.call("DELETE", type(None), "/api/duties/{}", duty_id)
 
 
@@ -233,7 +233,7 @@ def request_exception(
 def approve_exception(
     conflict_id: Id, *, approver_id: Id | None = None, stand_in_id: Id | None = None, comment: str | None = None
 ) -> Call[answers.ConflictDetail]:
-    """Approve the requested exception. The rule's owner and one more person must approve it.
+    """Approve the requested exception, as one of the two people who must approve it.
 
     `stand_in_id` is the person who approved for the approver.
     """

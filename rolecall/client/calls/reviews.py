@@ -122,7 +122,7 @@ def decide_review_items(
     comment: str | None = None,
     reviewer_id: Id | None = None,
 ) -> Call[answers.BulkDecision]:
-    """Decide several items at once, selected with ids or filters."""
+    """Decide several items at once, selected by ids or by filters."""
     return describe.post(
         answers.BulkDecision,
         "/api/reviews/{}/decide",

@@ -29,7 +29,7 @@ from rolecall.work_items.model import WorkStatus
 _CHART_TITLE = "Requests created per day in the last 30 days, by status"
 # The maximum number of waiting requests and upcoming events on the home page.
 _MOST_NAMED = 6
-# How far ahead the home page of people who see only their own records shows events.
+# How far ahead events are shown on the home page of people who see only their own records.
 _COMING = timedelta(days=30)
 # How many of the three steps (approve, provision, verify) an open request has passed, by status.
 _STEPS = {WorkStatus.PENDING: 0, WorkStatus.OPEN: 1, WorkStatus.RESOLVED: 2}

@@ -215,7 +215,7 @@ async def show_request(db: Db, person: Person, id: str) -> HtmlPage:
 
 @screen("GET", "/requests/{id:str}/log", scope=Scope.ACCESS_REQUESTS_READ, limits=RecordType.REQUEST)
 async def follow_request(id: str, pool: Pool, request: AnyRequest) -> ASGIResponse:
-    """Send an event when the state of a request changes, while a carrier or an import works on it."""
+    """Send a server-sent event when the progress of a request differs from the one that the page shows."""
     current = partial(carriers.progress_mark, request_id=known_guid("AccessRequest", id))
     return stream_response(changes(pool, request.query_params.get("shown", ""), current))
 

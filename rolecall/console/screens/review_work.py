@@ -197,7 +197,7 @@ def _decision_body(form: Form) -> Json:
 @screen("POST", "/review-items/{id:str}/decide", limits=_ITEM)
 async def decide_review_item(db: Db, id: str, form: Form, person: Person, caller: Caller, facts: Facts) -> SeeOther:
     raw = _decision_body(form)
-    # Only the form beside the details sends `opened`; the buttons of a row do not.
+    # Only the form next to the details sends `opened`; the buttons of a row do not.
     if first(form, "opened"):
         item = await item_queries.get_item(db, id)
         if item.reviewer.id in person.reviews_as():
