@@ -167,6 +167,7 @@ async def _invite(config: "Config", db: "Db") -> str:
 
 
 def _keep(file: Path, secret: str) -> None:
+    # Set the mode before writing, so that other users can never read the secret.
     file.touch(mode=0o600)
     file.write_text(secret)
 

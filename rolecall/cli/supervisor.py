@@ -21,7 +21,9 @@ from rolecall.core.postgres import revive
 
 log = structlog.get_logger("rolecall.serve")
 
+# How long a process may take to stop after SIGTERM before it is killed.
 _DRAIN_SECONDS = 25
+# A process that dies sooner after its start delays its next restart.
 _QUICK_DEATH_SECONDS = 2
 _PAUSES_SECONDS = (0, 0.5, 1, 2, 5)
 _DATABASE_CHECK_SECONDS = 0.25

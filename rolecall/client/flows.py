@@ -17,7 +17,9 @@ from rolecall.client.calls import Call, Id
 from rolecall.client.errors import Problem
 
 T = TypeVar("T")
+# Seconds between retries of a call; the pause doubles after each retry.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+# Seconds between requests for the state of an import or dry run; the pause grows while nothing changes.
 _LOOK_AGAIN, _LOOK_AGAIN_AT_MOST = 0.2, 2.0
 
 

@@ -47,6 +47,7 @@ SIGN_IN_AGAIN = (
     "A first password can be set only within 10 minutes of signing in."
     " Sign in again with a new link or your identity provider"
 )
+# Record the last use of a session at most this often, to limit writes.
 _SEEN_PRECISION = timedelta(minutes=1)
 _HASHING = asyncio.Semaphore(2)
 T = TypeVar("T")
@@ -60,6 +61,7 @@ async def create_administrator(db: Db, email: str, facts: Facts) -> str:
     person = await queries.person_with_email(db, email)
     identity_id = person.id if person else await _identity_with_email(db, email)
     if identity_id is None:
+        # Guess the name: ada.lovelace@example.com is Ada Lovelace.
         first, _, last = email.partition("@")[0].partition(".")
         raw = {"firstName": first.title() or "Console", "lastName": last.title() or "Administrator", "email": email}
         body = check(NewIdentity, {**raw, "identityType": IdentityType.ADMINISTRATOR}, facts)

@@ -61,6 +61,7 @@ async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
     counts = ", ".join(
         f"(SELECT count(*) FROM (SELECT FROM {found} LIMIT {_MOST_COUNTED}) AS found)" for found in _FOUND.values()
     )
+    # Logins are stored as text in ISO 8601, which sorts by time.
     oldest = f"{now - timedelta(days=_DORMANT_DAYS):%Y-%m-%dT%H:%M:%SZ}"
     [row] = await fetch_rows(db, f"SELECT {counts}", oldest=oldest)
     found = [Attention(count, label, address) for count, (label, address) in zip(row, _FOUND, strict=True)]

@@ -254,8 +254,10 @@ def _today(x: float, floor: int) -> Markup:
 def _bar(bar: TimeBar, x: float, right: float, y: int, width: int) -> list[Markup]:
     """Draw a bar with its label: on the bar if there is room, else next to it."""
     rect = Markup('<rect class="part {}" x="{:.1f}" y="{}" width="{:.1f}" height="18" rx="3"></rect>')
+    # Keep a short interval visible.
     drawn = [rect.format(bar.part, x, y, max(right - x, 3))]
     if bar.label:
+        # A character is about 7 units wide.
         room = len(bar.label) * 7
         place, anchor = (x + 6, "start") if right - x > room or right + room < width else (x - 6, "end")
         place = right + 6 if anchor == "start" and right - x <= room else place

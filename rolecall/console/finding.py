@@ -19,6 +19,7 @@ from rolecall.identities.queries import departments
 # The highest code point, for the upper bound of a search by prefix.
 _LAST = chr(1114111)
 _MOST_PEOPLE = 20
+# Labels of people end with their e-mail or id in brackets.
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)\s*$")
 
 
@@ -77,6 +78,7 @@ async def search(db: Db, words: str, caller: Caller) -> list[SearchResult]:
     found = await _search(db, words, None if within is None else _Sight(caller.id, within))
     if within is None:
         return found
+    # Search again among the visible people: hidden people may have taken all places in `found`.
     people = await finding.candidates(db, words, _MOST_PEOPLE, within) if finding.beginning(words) else []
     own = [SearchResult("Person", each.name, each.title, f"/identities/{each.id}") for each in people]
     others = [one for one in found if one.kind in _TYPES and one.kind != "Person"]
@@ -113,6 +115,7 @@ async def _search(db: Db, words: str, sight: _Sight | None) -> list[SearchResult
     # A longer number may not fit into a bigint.
     is_number = number.isascii() and number.isdecimal() and len(number) < 18
     numbered = await _numbered(db, int(number)) if is_number else []
+    # PostgreSQL accepts no NUL characters in text.
     said = " ".join(words.replace("\x00", "").split())
     return [
         *numbered,

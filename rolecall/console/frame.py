@@ -212,6 +212,7 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
         return redirect(services.config, SeeOther(f"/sign-in?next={quote(_back(request))}"))
     try:
         _permit(spec, visit)
+        # Functions that read the body may need the caller (`request.user`).
         if visit.person:
             request.scope["user"] = visit.caller
         # Read the body before taking a database connection, so that a slow sender does not exhaust the pool.
@@ -299,6 +300,7 @@ async def _permit_record(spec: Screen, visit: Visit) -> None:
 
 async def _perform(spec: Screen, visit: Visit) -> Answer:
     answer = await spec.function(**{name: getattr(visit, name) for name in spec.wants})
+    # Only whole pages have the navigation, which shows these counts.
     if isinstance(answer, HtmlPage) and visit.person and not visit.is_fragment:
         may_respond = Scope.ACCESS_REQUESTS_WRITE in visit.caller.scopes
         visit.waits = await overview.waiting(visit.db, visit.person) if may_respond else {}

@@ -76,6 +76,7 @@ async def _found(db: Db, form: Form) -> FoundEntitlements:
     if not words:
         return FoundEntitlements("", [], "Type a part of the name")
     places = {id for text in form.get("applicationIds", []) if (id := guid(text))}
+    # The search can be limited to one application; for several, filter its results.
     one = next(iter(places)) if len(places) == 1 else None
     found = [
         each

@@ -11,12 +11,14 @@ from rolecall.core.db import Db, Pool
 LOOK_EVERY = 0.5
 # End the stream after 20 s; the browser reconnects, which checks the session again and lets the process shut down.
 STREAM_LOOKS = 40
+# Let the browser reconnect after half a second.
 RETRY = b"retry: 500\n\n"
 # The event that tells a page to reload itself, because it is out of date.
 LOOK = b"event: look\ndata: \n\n"
 
 
 def stream_response(events: AsyncIterator[bytes]) -> ASGIResponse:
+    # The second header keeps proxies such as nginx from buffering the events.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return ASGIStreamingResponse(iterator=events, media_type="text/event-stream", headers=headers)
 

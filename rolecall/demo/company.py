@@ -76,6 +76,7 @@ class _Company:
         self.grants = [self._grant(held) for held in story.GRANTS]
         self.application_ids: dict[str, UUID] = {}
         self.requesting = Requesting(pool, config, self.midnight, self.ids, self.application_ids)
+        # A fixed seed makes every run identical.
         self.chance = random.Random(1905)  # noqa: S311
 
     async def live(self, administrator: str, peer: ScimPeer) -> str:

@@ -62,6 +62,7 @@ class ScimPeer:
         return id
 
     def save(self) -> None:
+        # Set the mode before writing, so that other users can never read the token.
         self._file.touch(mode=0o600)
         self._file.write_bytes(msgspec.json.encode(self.state))
 

@@ -90,6 +90,7 @@ async def record_bounce(db: Db, report: DeliveryReport | None, now: datetime) ->
         return BounceResult(None, "The mail is not a delivery report")
     if report.reason is None:
         return BounceResult(None, "The report says that the message was delivered or is delayed")
+    # A Message-ID contains the id of the first notification; only tests and sign-in links have the id of the message.
     id: UUID | None = await fetch_value(
         db,
         """SELECT m.id FROM notification_messages m WHERE m.channel = 'Email' AND m.outcome <> 'kept' AND m.id = ANY(

@@ -118,6 +118,7 @@ class MessageSender:
         finally:
             self._sending[message.channel] -= 1
         fault("notification.after-send")
+        # PostgreSQL accepts no NUL characters in text.
         return EndedMessage(message, outcome, said.replace("\x00", " "), clock.now())
 
     async def _deliver(self, message: OutgoingMessage, delivery: Delivery) -> tuple[MessageOutcome, str]:

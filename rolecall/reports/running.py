@@ -164,6 +164,7 @@ async def _finish(db: Db, report_id: UUID, run_id: UUID, outcome: Outcome, now: 
 async def _claimed(pool: Pool, run: ScheduledRun) -> AsyncGenerator[bool]:
     """Claim a run for this process; yield False if another process has claimed or finished it."""
     async with pool.connection() as db:
+        # The number separates these advisory locks from locks for other purposes.
         lock = "hashtextextended(%(id)s, 163)"
         if not await fetch_value(db, f"SELECT pg_try_advisory_lock({lock})", id=str(run.id)):
             yield False

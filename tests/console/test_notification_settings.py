@@ -87,7 +87,7 @@ async def test_administrator_sets_up_mail_and_sends_a_test(administrator: httpx2
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"channel": "Email", "address": "unknown@test.example"}, "was not sent: 550 5.1.1 No such user here"),
+        ({"channel": "Email", "address": "unknown@test.example"}, "The test failed: 550 5.1.1 No such user here"),
         ({"channel": "Email", "address": ""}, "Address is required"),
         ({"channel": "Slack", "address": ""}, "Slack is not configured"),
     ],

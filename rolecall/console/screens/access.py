@@ -130,6 +130,7 @@ async def show_entitlement(db: Db, id: str, query: dict[str, Any], caller: Calle
     no_data, page = False, Page[Holding]([], 0, 1, PAGE_SIZE, 0)
     try:
         page = await read(db, entitlement, query["page"], then.moment, facts.now)
+    # The application has no data for this day.
     except Invalid:
         no_data = True
     return HtmlPage(

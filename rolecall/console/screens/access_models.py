@@ -77,6 +77,7 @@ async def _form(
 
 
 def _body(form: Form) -> Json:
+    # Read one group and one application more than allowed, so that the validation of the body reports too many.
     return {
         **given(form, "name", "description", "ownerId"),
         "enabled": first(form, "enabled") == "yes",

@@ -107,6 +107,7 @@ async def show_calendar(db: Db, caller: Caller, query: dict[str, Any], now: date
     since, until = begin.astimezone(UTC), (end + timedelta(days=1)).astimezone(UTC)
     for event in await console.events_between(db, since, until, caller):
         by_day.setdefault(clock.local(event.needed_on, config.timezone).date(), []).append(event)
+    # The page uses only the month and the year of these days.
     around = {"before": month - timedelta(days=1), "after": month + timedelta(days=31)}
     return HtmlPage("calendar.html", {"month": month, "weeks": weeks, "events": by_day, "today": today, **around})
 

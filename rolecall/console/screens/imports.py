@@ -114,6 +114,7 @@ async def _log_events(
             read = await queries.progress_of(db, id)
         for number, line in lines:
             known = number
+            # A line break would end the event.
             yield f"id: {number}\ndata: {' '.join(line.splitlines())}\n\n".encode()
         if now != shown or held or read != progress:
             yield LOOK

@@ -119,6 +119,7 @@ async def create_push_token(db: Db, caller: Caller, id: str, form: Form, facts: 
     except Invalid as error:
         view = SourceView(token_problems=problems_by_field(error))
         return await _page(db, application_id, config, facts.now, view)
+    # Do not redirect: only this response contains the secret.
     said = {"what": f"Secret of {token.name}", "secret": token.secret, "href": f"/applications/{id}/source"}
     return HtmlPage("secret.html", said)
 

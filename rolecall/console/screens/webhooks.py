@@ -79,6 +79,7 @@ async def create_webhook(db: Db, form: Form, facts: Facts, config: Config) -> Ht
 
 
 def _secret_page(href: str, name: str, secret: str) -> HtmlPage:
+    # Do not redirect: only this response contains the secret.
     return HtmlPage("secret.html", {"what": f"Secret of {name}", "secret": secret, "href": href, "name": name})
 
 
