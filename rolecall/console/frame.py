@@ -82,7 +82,7 @@ class Visit(msgspec.Struct):
 
     @property
     def is_prefetch(self) -> bool:
-        """Return whether this is a prefetch of a page that the person may open next."""
+        """Return whether a script fetches the page in advance: the person has not opened it yet."""
         return self.request.headers.get("purpose") == "prefetch"
 
     @property

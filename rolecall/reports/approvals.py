@@ -9,8 +9,8 @@ from rolecall.reports.shapes import Approval
 from rolecall.web.periods import end_of, start_of
 from rolecall.work_items.shapes import person
 
-# A decision is listed at the time when the request was approved or, if it never was, canceled. A request without
-# decisions is listed only if it was approved, because it required no decision.
+# A decision is listed at the time when its request was approved or, if the request was never approved, canceled. A
+# request without decisions is listed only if it was approved: it required no decision.
 _APPROVALS = """
     SELECT d.decided_on, coalesce(s.response, 'Not Required'), s.reviewer_id, s.reviewer_name, s.stand_in_id,
            s.stand_in_name, coalesce(s.reason, ''),

@@ -102,7 +102,7 @@ class FileBeingWritten:
         self._file.write(piece)
 
     def finish(self) -> None:
-        """Close the file, which keeps its temporary name; flush a local file to disk first."""
+        """Write the whole file to disk if it is local, and close it under its temporary name."""
         if isinstance(self._files, LocalFileSystem):
             self._file.flush()
             os.fsync(self._file.fileno())

@@ -182,7 +182,7 @@ def list_dry_run_changes(
 
 
 def list_dry_run_rejects(dry_run_id: Id) -> Call[Page[answers.Reject]]:
-    """List the rows of a dry run that cannot be read, each with the reason."""
+    """List the rows that a dry run rejected, each with the reason."""
     return describe.get(Page[answers.Reject], "/api/dry-runs/{}/rejects", dry_run_id)
 
 

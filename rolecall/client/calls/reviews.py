@@ -175,7 +175,7 @@ def decide_review_item(
 
 
 def undo_review_decision(review_item_id: Id, *, reviewer_id: Id | None = None) -> Call[answers.ReviewItemDetail]:
-    """Withdraw a decision that was not submitted."""
+    """Withdraw a decision that is not submitted yet."""
     return describe.post(answers.ReviewItemDetail, "/api/review-items/{}/undo", review_item_id, reviewer_id=reviewer_id)
 
 
