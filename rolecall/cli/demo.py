@@ -140,6 +140,7 @@ def _prepare(config: "Config", peer: "ScimPeer") -> None:
         from rolecall.demo.company import make_company
 
         click.echo("Creating the sample company; this takes a few seconds", err=True)
+        # If this process is killed before the end, the next start deletes the incomplete company.
         (config.data_dir / _UNFINISHED).touch()
         peer.clear()
         _keep(config.data_dir / _TOKEN_FILE, asyncio.run(make_company(config, _ADMINISTRATOR, peer)))

@@ -44,6 +44,7 @@ def occupied(data_dir: Path, url: str) -> Iterator[None]:
         lock.write(f"{os.getpid()} {url}")
         lock.flush()
         yield
+        # Remove the URL, so that commands use the configured one while no service runs.
         lock.truncate(0)
 
 

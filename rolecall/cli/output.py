@@ -54,6 +54,7 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.text import Text
 
     table = Table(*headers, box=None, header_style="bold", pad_edge=False)
+    # Use `Text`, because Rich would interpret brackets in a string as markup.
     for row in rows:
         table.add_row(*(Text(visible(cell)) for cell in row))
     Console().print(table)

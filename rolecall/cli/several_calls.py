@@ -274,6 +274,7 @@ def bounce(file: Path, as_json: bool, field: str | None, profile: str | None) ->
     try:
         with connected(profile) as client:
             Form(as_json, field).show(client.send(calls.report_bounced_message(mail)))
+    # A mail that is refused as invalid would be refused again, so the mail server must not retry.
     except SystemExit as ended:
         sys.exit(0 if ended.code == EXIT_CODES[errors.Invalid] else _TRY_AGAIN)
     except click.ClickException as error:

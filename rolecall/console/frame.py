@@ -235,6 +235,7 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
         answer = SeeOther(_back(request), sentence(error), "bad")
     except RolecallError as error:
         answer = page_of_error(error)
+    # Store the notice in a transaction of its own, because the one of the screen may have been rolled back.
     if isinstance(answer, SeeOther) and answer.notice and visit.session:
         async with services.pool.connection() as db:
             await actions.leave_notice(db, visit.session, answer.notice, answer.kind)
@@ -252,6 +253,7 @@ async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime)
     secret = request.cookies.get(cookie_name(services.config, SESSION_COOKIE))
     session = await queries.session(db, secret, now) if secret else None
     person = await queries.person_of(db, session.identity_id, now) if session else None
+    # Ignore the session of a person who may no longer sign in.
     return Visit(request, services.config, now, db, session if person else None, person, services.pool)
 
 

@@ -67,6 +67,7 @@ async def _record_field(db: Db, source: ListSource) -> FilterField:
 
 async def _field(db: Db, source: ListSource, name: str) -> FilterField:
     reader = source.filters[name]
+    # In a list with a past, the required filter is the one for the time, which the period of the report can set.
     return FilterField(
         name=name,
         label=_RECORDS.get(name, ""),

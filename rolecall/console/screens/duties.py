@@ -204,6 +204,7 @@ async def _to_confirm(db: Db, id: str, form: Form, facts: Facts) -> DutySimulati
 
     Return None if there is nothing to confirm, or if the form confirms these patterns.
     """
+    # Compare words, because browsers change line endings.
     if "confirmed" in form and first(form, "confirmed").split() == first(form, "patterns").split():
         return None
     simulation = await conflict_actions.simulate_duty(db, id, _duty_body(form), facts)

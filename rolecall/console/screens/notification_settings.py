@@ -201,6 +201,7 @@ async def _template_page(
         "is_edited": bool(form),
         "names": EXAMPLES,
     }
+    # A stored text with problems is not an error of this request.
     return HtmlPage("notification_template.html", values, 409 if late else 400 if problems and form else 200)
 
 

@@ -65,6 +65,7 @@ async def show_inbox(db: Db, person: Person, query: dict[str, Any], is_fragment:
     ids = [item.id for item in page.items]
     verb = query.get("asks") or AWAITED.get(query.get("status"))
     chosen: UUID | None = query.get("selected") or (ids[0] if ids else None)
+    # A link can select a request that this page of the list does not contain.
     if chosen and chosen not in ids:
         await record_access.require(db, person.caller(), RecordType.REQUEST, str(chosen))
     values = {

@@ -93,6 +93,7 @@ async def show_work(
         values |= await _by_access(db, review, reviewer, query)
         return HtmlPage("review_by_access.html", values | await _around(db, review, reviewer, person))
     values |= await _by_person(db, person, review, reviewer, query)
+    # Without a selection the page shows the first item, which then does not count as opened.
     if values["can_decide"] and query.get("selected") and not is_prefetch:
         await deciding.mark_opened(db, values["item"].id, now)
     if is_fragment and values["item"]:
@@ -292,6 +293,7 @@ async def decide_review_items(db: Db, id: str, form: Form, person: Person, calle
         reviewer = known_guid("Reviewer", first(form, "reviewerId") or str(person.id))
         known = known_guid("Entitlement", entitlement)
         holders = await workspace.undecided_holders(db, review.id, [reviewer], known)
+        # Do not decide holders who were added after the page was shown.
         meant = {*form.get("shown", [])} - {*form.get("except", [])}
         ids = [str(one) for one in holders if str(one) in meant]
     if not ids and entitlement:
