@@ -24,8 +24,9 @@ def test_proposal_names_members_that_no_file_lists(tmp_path: Path) -> None:
     found = statements(tmp_path, users=USERS, members=MEMBERS, grants=GRANTS)
 
     because = "The list of users may be incomplete, or these are groups or roles"
-    assert f"2 accounts are not among the users: cy, dan; 3 rows name them and are rejected. {because}" in (
-        found["memberships"]
+    assert (
+        f"2 accounts are not among the users: cy, dan; 3 rows name them and are rejected. {because}"
+        in (found["memberships"])
     )
     assert f"1 account is not among the users: eve; 1 row names it and is rejected. {because}" in found["permissions"]
     assert "not among" not in str(found["users"])
@@ -34,8 +35,9 @@ def test_proposal_names_members_that_no_file_lists(tmp_path: Path) -> None:
 def test_proposal_compares_with_the_accounts_that_memberships_give(tmp_path: Path) -> None:
     found = statements(tmp_path, members=MEMBERS, grants=GRANTS)
 
-    assert "The file has no list of users: these rows name 3 accounts, all of them active: ada, cy, dan" in (
-        found["memberships"]
+    assert (
+        "The file has no list of users: these rows name 3 accounts, all of them active: ada, cy, dan"
+        in (found["memberships"])
     )
     assert "1 account is not among the users: eve" in str(found["permissions"])
 
@@ -43,8 +45,9 @@ def test_proposal_compares_with_the_accounts_that_memberships_give(tmp_path: Pat
 def test_grantees_that_may_be_roles_are_named(tmp_path: Path) -> None:
     found = statements(tmp_path, grants='"GRANTEE","GRANTED_ROLE"\n"ADA","CONNECT"\n"PAYROLL_RW","PAYROLL_RO"\n')
 
-    assert "GRANTEE may name roles too, which would become accounts. Add the list of users to tell them apart" in (
-        found["memberships"]
+    assert (
+        "GRANTEE may name roles too, which would become accounts. Add the list of users to tell them apart"
+        in (found["memberships"])
     )
     assert "these rows name 2 accounts, all of them active: ADA, PAYROLL_RW" in str(found["memberships"])
 
