@@ -137,7 +137,7 @@ LIVE_SYSTEMS = (
     LiveSystem(
         "JSON API",
         SourceKind.REST,
-        "Rolecall reads lists of records page by page. Name the columns after the first test.",
+        "Rolecall reads lists of records page by page. Run a test first, then name the columns.",
         _TABLES,
         {"Users": {"path": "users", "paging": "Link"}},
     ),

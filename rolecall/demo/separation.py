@@ -31,7 +31,7 @@ _RULES: tuple[Json, ...] = (
     },
     {
         "name": "Post journals and release payments",
-        "description": "Payments and the books that show them stay apart.",
+        "description": "A person who posts journals must not release payments.",
         "conflicts": ["Post journals", "Release payments"],
         "risk": "High",
         "response": "Warn",

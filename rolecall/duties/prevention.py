@@ -253,7 +253,7 @@ def key_of(access: ProposedAccess) -> _Key:
 
 
 def _lost(access: ProposedAccess) -> set[_Key]:
-    """Return the keys of a loss that `_keys` may contain: with the header, and without if it may be a nesting."""
+    """Return the keys that `_keys` may have for a loss: with the header and, for a possible nesting, without it."""
     exact = access.application_id, access.is_group, access.holder, access.header, access.section, access.permission
     return {exact, key_of(access)}
 

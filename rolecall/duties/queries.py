@@ -101,7 +101,7 @@ async def rules_naming(db: Db, id: UUID) -> list[DutyReference]:
 
 
 async def is_on_record(db: Db, id: UUID) -> bool:
-    """Return whether the stored sides of a past conflict name a duty."""
+    """Return whether any past conflict has this duty among its stored sides."""
     found: bool = await fetch_value(db, "SELECT EXISTS (SELECT FROM past_sides WHERE duty_id = %(id)s)", id=id)
     return found
 

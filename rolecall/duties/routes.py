@@ -65,7 +65,7 @@ async def list_duty_holders(db: Db, id: str, query: dict[str, Any], config: Conf
 
 @operation("GET", "/", scope=_READ, query={})
 async def list_duty_rules(db: Db, query: dict[str, Any]) -> Page[RuleItem]:
-    """List rules, ordered by name, with the numbers of their open and excepted conflicts."""
+    """List rules, ordered by name, with the counts of their open and excepted conflicts."""
     return await queries.rules_by_name(db, query["page"])
 
 

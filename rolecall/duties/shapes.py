@@ -124,7 +124,7 @@ class DutyHolder(msgspec.Struct, frozen=True):
 
 
 class RuleItem(msgspec.Struct, rename="camel"):
-    """A rule with the numbers of its open and excepted conflicts."""
+    """A rule with the counts of its open and excepted conflicts."""
 
     id: UUID
     kind: Literal["Duty Rule"]

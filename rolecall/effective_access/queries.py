@@ -260,8 +260,9 @@ GRANTING_REQUESTS = f"""
     ORDER BY g.list_key"""
 
 
-# The models that matched people at some time from `begin` to `as_of`, with the names and grants of the versions of that
-# time. Grants apply under all later names of the entitlement, and are read once per model, not once per person.
+# The models that matched people at some time from `begin` to `as_of`, with every grant of a version that was in effect
+# in this period, and the name of the latest such version. A grant also covers later names of its entitlement. Grants
+# are read once per model, not once per person.
 GRANTING_MODELS = """
     WITH matched AS MATERIALIZED (
         SELECT identity_id, model_id FROM access_model_members WHERE {people} AND since <= %(as_of)s

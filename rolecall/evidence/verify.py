@@ -90,7 +90,7 @@ def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
 
 
 def entries_of(bundle: Bundle) -> Iterator[dict[str, Any]]:
-    """Yield each entry with its hashed text, which is at the end of the line."""
+    """Yield each entry with the text that its digest is computed from: the last value of the line."""
     for line in bundle.read("audit.jsonl").decode().split("\n"):
         if line:
             entry = json.loads(line)
@@ -601,8 +601,8 @@ EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
 class ExceptionsFound:
     """Collect what auditors ask for.
 
-    These are items by kind, applications that one person decided alone, and steps of people whose own access the review
-    contains.
+    These are items by kind, applications in which one person made all decisions, and steps of people whose own access
+    the review contains.
     """
 
     def __init__(self, review: dict[str, Any], steps: Iterable[dict[str, Any]]) -> None:

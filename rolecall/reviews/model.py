@@ -189,7 +189,7 @@ class ItemFact(StrEnum):
 
 
 class Drift(StrEnum):
-    """What imports showed about an item since the review was opened."""
+    """What imports have shown about an item since the review was opened."""
 
     UNCHANGED = "Unchanged"
     CHANGED = "Changed"

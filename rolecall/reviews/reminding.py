@@ -35,7 +35,7 @@ async def remind(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
         if each.to_submit and (body.reviewer_ids is None or each.reviewer.id in body.reviewer_ids)
     ]
     if not left:
-        raise Conflict("No reviewer has items left to decide or to submit")
+        raise Conflict("Nobody to remind: none of these reviewers has items left to decide or submit")
     await execute(db, "UPDATE reviews SET reminded_on = %(now)s WHERE id = %(id)s", id=review.id, now=facts.now)
     await record_reminder(db, review.id, [reviewer.id for reviewer in left], facts.now)
     said = f"Reminded {', '.join(reviewer.name for reviewer in left)}"

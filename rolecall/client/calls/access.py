@@ -156,7 +156,7 @@ def list_duty_holders(duty_id: Id, *, as_of: When | int | None = None) -> Call[P
 
 
 def list_duty_rules() -> Call[Page[answers.DutyRuleItem]]:
-    """List rules, ordered by name, with the numbers of their open and excepted conflicts."""
+    """List rules, ordered by name, with the counts of their open and excepted conflicts."""
     return describe.get(Page[answers.DutyRuleItem], "/api/duty-rules")
 
 

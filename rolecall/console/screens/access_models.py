@@ -77,7 +77,7 @@ async def _form(
 
 
 def _body(form: Form) -> Json:
-    # Read one group and one application more than allowed, so that the validation of the body reports too many.
+    # Read one condition group and one application beyond the limits, so that validation reports the excess.
     return {
         **given(form, "name", "description", "ownerId"),
         "enabled": first(form, "enabled") == "yes",

@@ -293,7 +293,7 @@ async def decide_review_items(db: Db, id: str, form: Form, person: Person, calle
         reviewer = known_guid("Reviewer", first(form, "reviewerId") or str(person.id))
         known = known_guid("Entitlement", entitlement)
         holders = await workspace.undecided_holders(db, review.id, [reviewer], known)
-        # Do not decide holders who were added after the page was shown.
+        # Do not decide the items of holders who were added after the page was shown.
         meant = {*form.get("shown", [])} - {*form.get("except", [])}
         ids = [str(one) for one in holders if str(one) in meant]
     if not ids and entitlement:
