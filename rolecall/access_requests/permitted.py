@@ -39,7 +39,10 @@ PROVISIONED_IT = "The person who provisioned the access cannot verify it; anothe
 ALONE = "Give the reason why you decide alone: it is recorded in the activity"
 OF_OWNER = "This token may do only what its owner may do: {}"
 NOT_STANDING_IN = "You do not stand in for this reviewer now"
-CHOSEN_BY_THEM = "A person who must not decide on this request is among those you stand in for or through; another person must decide"
+CHOSEN_BY_THEM = (
+    "Someone who must not decide on this request chose you as stand-in, or a stand-in before you; "
+    "another person must decide"
+)
 SECOND_RESPONSE = (
     "You respond to this request yourself or for another reviewer; another person must respond for this one"
 )
