@@ -57,13 +57,16 @@ def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> M
     partial, dump = (target.with_name(f".{target.name}.{new_id()}.{part}") for part in ("partial", "dump"))
     try:
         with psycopg.connect(url) as db:
+            # pg_dump and the list of files use one snapshot, so that the archive has each file that the dump refers to.
             db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             if not _value(db, "SELECT to_regclass('migrations') IS NOT NULL"):
                 raise CannotRun("The database is empty; there is nothing to back up")
             snapshot = _value(db, "SELECT pg_export_snapshot()")
             files = _named_files(db)
             applied = migrate.read_applied(db)
+            # Create the file here: with the usual umask, pg_dump would create a file that other users can read.
             os.close(os.open(dump, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            # The exported snapshot is valid only while this transaction is open, so pg_dump runs inside it.
             run(url, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}",
                 f"--file={dump}")  # fmt: skip
         key = config.data_dir / KEY_FILE
@@ -79,6 +82,7 @@ def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> M
                     _add_kept(archive, config.store, file)
                 if has_key:
                     _add(archive, KEY_FILE, key.read_bytes())
+            # Sync before the rename: after a power failure `target` could otherwise be incomplete.
             out.flush()
             os.fsync(out.fileno())
         partial.rename(target)
@@ -92,6 +96,7 @@ def read_manifest(source: Path) -> Manifest:
     """Read the manifest of the backup; raise if this program cannot restore it."""
     with _opened(source) as archive:
         manifest = msgspec.json.decode(_member(archive, _MANIFEST).read(), type=Manifest)
+    # `ahead` compares names and versions only, so the digests may be empty.
     if ahead := migrate.Applied(dict.fromkeys(manifest.migrations, ""), {}, manifest.schema_version).ahead():
         newer = f"The backup was made by a newer program: it has {', '.join(ahead)}"
         raise CannotRun(f"{newer}; restore it with that program")
@@ -135,6 +140,7 @@ def end_interrupted(config: Config) -> bool:
             return False
         # A restore that is running holds the lock and finishes by itself.
         migrate.lock_migrations(db)
+        # Look again: the restore may have ended while this connection waited for the lock.
         undone = migrate.is_set_aside(db)
         if undone:
             key.unlink(missing_ok=True)
@@ -154,20 +160,24 @@ def _replacing(config: Config) -> Iterator[psycopg.Connection]:
     key = config.data_dir / _RESTORED_KEY
     with psycopg.connect(config.database_url or "", autocommit=True) as db:
         migrate.lock_migrations(db)
+        # In one transaction, because `_put_old_back` drops `public` and needs it to exist.
         with db.transaction():
             db.execute(f"ALTER SCHEMA public RENAME TO {migrate.ASIDE}")
             db.execute("CREATE SCHEMA public")
         fault("restore.old-set-aside")
         try:
             yield db
+        # An interrupt from the keyboard must put the old data back too.
         except BaseException:
             key.unlink(missing_ok=True)
             _put_old_back(db)
             raise
         fault("restore.before-commit")
+        # This is the commit of the restore: an interruption before it is undone, one after it is completed.
         db.execute(f"DROP SCHEMA {migrate.ASIDE} CASCADE")
         fault("restore.after-commit")
         if key.exists():
+            # Not before the commit: if the old data is put back, its secrets need the old key.
             key.rename(config.data_dir / KEY_FILE)
 
 
@@ -190,6 +200,7 @@ def _add_kept(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
     try:
         with store.open(file.location) as content:
             archive.addfile(_info(_FILES + file.location, file.size), cast(IO[bytes], content))
+    # tarfile raises OSError too if the file is shorter than its recorded size.
     except OSError as error:
         raise CannotRun(f"The uploaded file {file.location} cannot be read completely: {error}") from error
 
@@ -210,6 +221,7 @@ def _put_back(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
     """Restore a file and compare its checksum with the one in the database."""
     folder = store.folder / "incoming"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # `mkdir` gives parent folders the default mode; with the usual umask other users can read them.
     store.folder.chmod(0o700)
     path = folder / str(new_id())
     try:

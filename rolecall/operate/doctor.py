@@ -22,6 +22,7 @@ from rolecall.scim_server import health as pushes
 from rolecall.sources import health as sources
 from rolecall.tokens import queries as tokens
 
+# Due times and expiry times are set by the clock of one machine and compared with the clock of another.
 MOST_SKEW = timedelta(seconds=5)
 MOST_UNMATCHED_PERCENT = 10
 # An attempt takes at most 15 s and a lease 45 s, so a delivery that is overdue by minutes is not being sent.
@@ -33,6 +34,7 @@ _NAMED = 5
 async def examine(db: Db, config: Config) -> list[CheckResult]:
     """Run all checks and return their results; checks that need tables run last and only on the current schema."""
     findings = [await _clock(db)]
+    # With ROLECALL_DATABASE_URL, this machine may have no data folder.
     if config.data_dir.exists():
         findings += [*disks(config), *permissions(config)]
     findings += [_signing_in(config), version := await _version(db)]
@@ -53,6 +55,7 @@ def out_of_reach(error: Exception) -> CheckResult:
 
 async def _version(db: Db) -> CheckResult:
     if await fetch_value(db, "SELECT to_regnamespace(%(aside)s)", aside=migrate.ASIDE):
+        # Commands show the text as one error; its advice follows the first semicolon.
         detail, _, advice = migrate.INTERRUPTED.partition("; ")
         return trouble("migrations", detail, advice)
     behind, ahead = await migrate.differences(db)
@@ -88,6 +91,7 @@ async def _worker(db: Db) -> str:
 async def _clock(db: Db) -> CheckResult:
     before = clock.now()
     there: datetime = await fetch_value(db, "SELECT clock_timestamp()")
+    # The database read its clock about halfway between the two readings here.
     here = before + (clock.now() - before) / 2
     skew = abs(here - there)
     seconds = f"{skew.total_seconds():.1f} s"

@@ -20,6 +20,7 @@ def disks(config: Config) -> Iterator[CheckResult]:
     if config.files_url:
         place = urlsplit(config.files_url)
         folders += [Path(place.path)] if place.scheme in ("", "file") else []
+    # In a dict the last entry of a disk wins; reverse the order, so that the first folder names the disk.
     by_disk = {folder.stat().st_dev: folder for folder in reversed(folders) if folder.exists()}
     for folder in reversed(by_disk.values()):
         yield from _disk(folder)
@@ -44,6 +45,7 @@ def permissions(config: Config) -> Iterator[CheckResult]:
         path = config.data_dir / name
         if path.exists() and (mode := stat.S_IMODE(path.stat().st_mode)) & ~most:
             problems.append(trouble("permissions", f"{path} has mode {mode:o}", f"run `chmod {most:o} {path}`"))
+    # Other users may traverse the folder: started by root, PostgreSQL runs as another user.
     if stat.S_IMODE(config.data_dir.stat().st_mode) & stat.S_IWOTH:
         problems.append(
             trouble("permissions", f"any user may write to {config.data_dir}", f"run `chmod o-w {config.data_dir}`")

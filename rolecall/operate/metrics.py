@@ -200,4 +200,5 @@ def _number(value: float) -> str:
 
 
 def _escaped(text: str) -> str:
+    # The text format requires exactly these escapes in the values of labels.
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

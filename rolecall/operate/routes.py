@@ -16,6 +16,7 @@ from rolecall.web.bodies import AnyRequest
 from rolecall.web.proxies import is_among
 from rolecall.web.services import Services
 
+# Prometheus identifies its text format by this version.
 _FORMAT = "text/plain; version=0.0.4"
 # Headers that proxies add. A request with one of them does not count as local.
 _PROXIED = {
@@ -51,6 +52,7 @@ async def serve_metrics(request: AnyRequest) -> Response[bytes]:
     ):
         services.failures.count(request.client and request.client.host, limits.FAILED_AUTHENTICATIONS, now)
         raise Unauthorized
+    # Include all requests that this process has answered; other processes add theirs every few seconds.
     await services.request_times.keep(services.pool)
     async with services.pool.connection() as db:
         told = metrics.exposition(await metrics.gather(db, now))
@@ -88,6 +90,7 @@ def _is_loopback(host: str) -> bool:
         address = ip_address(host)
     except ValueError:
         return False
+    # A dual-stack socket reports IPv4 clients as ::ffff:127.0.0.1, which Python 3.11 does not count as loopback.
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).is_loopback
 

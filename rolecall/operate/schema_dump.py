@@ -17,6 +17,7 @@ _HEAD = """\
 -- The schema of the database as `rolecall migrate --schema` prints it: the result of migrations and schema files.
 -- To change it, add a migration or edit rolecall/schema, then run `make schema`.
 """
+# pg_dump writes this comment above each object.
 _OBJECT = re.compile(r"^--\n-- Name: (?P<name>.*); Type: (?P<type>.*); Schema: .*\n--\n", re.M)
 # Output of pg_dump that varies: versions and session settings.
 _NOISE = re.compile(r"^(?:--.*\n|\\.*\n|SET .*;\n|SELECT pg_catalog.*;\n|CREATE SCHEMA .*\n)", re.M)
