@@ -30,6 +30,7 @@ _FILE_BYTES = 32 * 1024 * 1024
 # JSON contains no control characters, so with these delimiters nothing is quoted and each line is a row.
 _LINES = r"(FORMAT csv, DELIMITER E'\x01', QUOTE E'\x02')"
 _LOCK = "hashtext('lake'), 0"
+# Promotion of a standby and point-in-time recovery use transaction ids again, but on another timeline.
 _SNAPSHOT = """
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS position,
        format('rolecall-%s-%s-%s', (SELECT system_identifier FROM pg_control_system()),
@@ -73,6 +74,7 @@ def compact(lake: str) -> None:
             if table := _opened(location(lake, name)):
                 table.optimize.compact()
                 table.vacuum(dry_run=False)
+                # Without a checkpoint, readers replay the whole log of the table.
                 table.create_checkpoint()
 
 
@@ -92,6 +94,7 @@ def _written(lake: str) -> Iterator[None]:
 @contextmanager
 def _snapshot(database_url: str) -> Iterator[tuple[psycopg.Connection[Any], LakeSnapshot]]:
     with psycopg.connect(database_url, autocommit=True) as db:
+        # The lock belongs to the session, so the server releases it even if this process is killed.
         row = db.execute(f"SELECT pg_try_advisory_lock({_LOCK})").fetchone()
         if not row or not row[0]:
             raise CannotRun("Another sync of the lake is running; wait until it has ended")
@@ -119,6 +122,7 @@ class _LakeCopy:
         if target is None or since is None or full or since > self.snapshot.position or not self._fits(target):
             return self._replace()
         self._merge(target, since)
+        # A deleted row has no `xmin` to select by; only the number of rows shows that it is gone.
         count = self._count()
         removed = self._remove_missing(target) if target.count() > count else 0
         # If the counts still differ, something else wrote to the table: replace it.
@@ -129,6 +133,7 @@ class _LakeCopy:
         return names == list(self.table.columns)
 
     def _replace(self) -> Synced:
+        # The merge that this replaces may have counted rows already.
         self.written = 0
         write_deltalake(
             _made(self.place),
@@ -143,9 +148,11 @@ class _LakeCopy:
 
     def _merge(self, target: DeltaTable, since: int) -> None:
         """Insert or update the rows of transactions that the last snapshot may not contain."""
+        # `xid` has no order, because ids wrap around; `age` is the distance to the current transaction.
         frames = self._frames(self.table.statement(f"age(t.xmin) <= age('{since:d}'::xid8::xid)"))
         first = next(frames, None)
         if first is None:
+            # Nothing is committed: the older position stays valid, and only makes the next sync look further back.
             return
         changed = self._stream(_after(first, frames))
         merge = target.merge(
@@ -186,6 +193,7 @@ class _LakeCopy:
     def _frames(self, statement: str) -> Iterator[pl.DataFrame]:
         with self.db.cursor() as cursor, cursor.copy(f"COPY ({statement}) TO STDOUT {_LINES}") as rows:
             piece = bytearray()
+            # The server sends one row in each message, so a batch ends at the end of a row.
             for row in rows:
                 piece += row
                 if len(piece) > _BATCH_BYTES:

@@ -49,6 +49,7 @@ def _own(type: pl.DataType, names: str) -> dict[str, tuple[pl.DataType, str]]:
 
 
 _IMPORTS = _own(INTEGER, "from_import until_import")
+# Accounts and groups are numbered from one sequence, so a holder is found in one of the two tables.
 _HOLDERS = """
     LEFT JOIN accounts a ON a.number = t.holder_number
     LEFT JOIN groups g ON g.number = t.holder_number"""
@@ -74,6 +75,7 @@ TABLES = (
         key=("id",),
         columns=_own(TEXT, "id first_name last_name email_address type status title company division department office")
         | _own(TEXT, "supervisor_id employee_id")
+        # JSON columns are copied as text, because their fields differ from row to row.
         | {"custom_fields": (TEXT, "t.custom_fields::text")}
         | _own(TIME, "created_date updated_date first_seen_date inactivated_date"),
     ),
