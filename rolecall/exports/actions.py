@@ -27,6 +27,7 @@ async def start_export(db: Db, plan: Plan, author: Author) -> None:
         filters=Jsonb(plan.filters),
         columns=[column.name for column in plan.columns],
         format=plan.format,
+        # Authors other than tokens and people have no id, but the column is not nullable.
         caller_id=author.caller.id or SYSTEM.id,
         caller_kind=author.caller.kind,
         caller_name=author.caller.name,
@@ -39,6 +40,7 @@ async def start_export(db: Db, plan: Plan, author: Author) -> None:
 async def finish_export(db: Db, id: UUID, outcome: Outcome, now: datetime) -> None:
     """Record how an export ended, with a digest only if the export is complete."""
     is_whole = outcome.status == ExportStatus.FINISHED
+    # An export that `close_lost_exports` marked as failed stays failed.
     await execute(
         db,
         """UPDATE exports SET status = %(status)s, reason = %(reason)s, finished_on = %(now)s,

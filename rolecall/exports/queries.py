@@ -42,6 +42,7 @@ async def of_report(db: Db, report_id: UUID, page: int) -> Page[ExportItem]:
 
 async def last_of_reports(db: Db, report_ids: Sequence[UUID]) -> dict[UUID, ExportItem]:
     """Return the last run of each report that has one."""
+    # LATERAL with LIMIT reads one index entry for each report, however many runs it has.
     rows = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS} FROM unnest(%(ids)s::uuid[]) AS asked (id) CROSS JOIN LATERAL (
@@ -54,6 +55,7 @@ async def last_of_reports(db: Db, report_ids: Sequence[UUID]) -> dict[UUID, Expo
 
 async def get(db: Db, id: str, caller: Caller | None = None) -> ExportItem:
     """Get one export; raise NotFound if `caller` is set and may not see it."""
+    # `own` is NULL if all exports are visible; the comparison is then NULL, and `coalesce` returns true.
     rows = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS} FROM exports e
