@@ -43,6 +43,7 @@ async def change_model(db: Db, id: str, raw: Json, facts: Facts) -> AccessModelD
     """Change the draft; if there is none, start one from the committed definition."""
     model = await _locked(db, id)
     body = await _checked(db, ModelChanges, raw, facts, model.id)
+    # A draft is removed only when there is a committed definition, so one of the two always exists.
     standing = model.draft or model.committed
     assert standing
     await update_draft(db, "access_models", model.id, _drafted(standing, body), facts.now)
@@ -111,6 +112,7 @@ async def _replace_members(db: Db, id: UUID, now: datetime) -> None:
                WHERE m.id = %(id)s AND m.is_in_effect)""",
         id=id,
     )
+    # Separate from the deletion: a statement that does both could break the totals of the list (docs/lists.md).
     await execute(
         db,
         """INSERT INTO access_model_members (model_id, identity_id, since, list_key)
@@ -132,9 +134,11 @@ async def _checked(db: Db, body: type[B], raw: Json, facts: Facts, id: UUID | No
     facts = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     # Serialize writers, so that two models cannot take the same name.
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
+    # The body is not checked yet, so the name may be of any type.
     name = str(raw.get("name", "")).strip()
     # PostgreSQL cannot compare a text with NUL; the check of the body reports it.
     taken = "\x00" not in name and await is_name_taken(db, "access_models", name, other_than=id)
+    # Pass this problem on, so that the check of the body reports all problems together.
     also = [Problem("name", f"An access model named {name} already exists; choose another name")] if taken else ()
     return await _as_stored(db, check(body, raw, facts, also))
 
@@ -144,6 +148,7 @@ async def _as_stored(db: Db, body: B) -> B:
     given = body.access or []
     groups = [(each.application_id, name) for each in given for name in each.groups]
     permissions = [(each.application_id, asked.key) for each in given for asked in each.permissions]
+    # The lookups have the order of the names.
     group = (found.name.permission for found in await look_up_groups(db, groups))
     permission = (found.name for found in await look_up_permissions(db, permissions))
     access = [
@@ -155,6 +160,7 @@ async def _as_stored(db: Db, body: B) -> B:
         )
         for each in given
     ]
+    # The body was checked for repeated names, but two spellings may mean one group or permission.
     problems = [
         Problem(f"access.{n}.{kind}s", f"{kind.title()}s must name each {kind} once")
         for n, each in enumerate(access)
@@ -167,6 +173,7 @@ async def _as_stored(db: Db, body: B) -> B:
 
 
 async def _locked(db: Db, id: str) -> AccessModelDetail:
+    # Lock before reading, so that the draft cannot change between reading and writing it.
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
     return await queries.get(db, id)
 

@@ -5,7 +5,7 @@ from uuid import UUID
 from rolecall.core.db import Db, fetch_value
 from rolecall.identities.authority import PersonRelation
 
-# SQL that is true if the person %(me)s owns the model.
+# SQL that is true if the person %(me)s owns the model. The owner in a draft counts only before the first commit.
 IS_OWN = "coalesce(definition, draft) ->> 'ownerId' = %(me)s::text"
 
 

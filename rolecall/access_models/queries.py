@@ -87,6 +87,7 @@ async def matching(db: Db, identity_id: UUID, changes: Mapping[str, object] | No
 
     Custom fields are replaced together, as the column `custom_fields`.
     """
+    # Encode with msgspec, because the standard encoder accepts neither times nor ids.
     rows = await fetch_rows(
         db,
         """SELECT m.model_id FROM identities i, access_models_matching(jsonb_populate_record(i, %(changes)s)) AS m
@@ -133,6 +134,7 @@ class GrantingModel(msgspec.Struct, frozen=True):
 
 async def granting(db: Db, entitlement: EntitlementItem, groups: Sequence[str]) -> list[GrantingModel]:
     """Return the models in effect that grant an entitlement or one of the groups that give it."""
+    # `bool_and`: a model that grants the entitlement both directly and through a group counts as direct.
     return await fetch_all(
         db,
         GrantingModel,

@@ -107,6 +107,7 @@ class ConditionBody(Body):
     @classmethod
     def as_the_operator_needs_it(cls, value: object, info: ValidationInfo) -> object:
         """Require a list for `is one of` and a string otherwise; spell identity types as the API does."""
+        # `info.data` lacks the fields that failed validation.
         several = info.data.get("operator") is Operator.IS_ONE_OF
         words = value if several else [value]
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
@@ -115,6 +116,7 @@ class ConditionBody(Body):
             raise broken(f"{{name}} must have 1 to {_MOST_WORDS} entries")
         if any(len(word) > _LONGEST_WORD or "\x00" in word for word in words):
             raise broken(f"{{name}} must be at most {_LONGEST_WORD} characters, none of them NUL")
+        # `starts with` needs only the beginning of a type.
         if info.data.get("field") is model.Field.TYPE and info.data.get("operator") is not Operator.STARTS_WITH:
             if any(fold(word) not in _IDENTITY_TYPES for word in words):
                 raise broken(f"{{name}} must be one of {', '.join(IdentityType)}")
