@@ -39,6 +39,7 @@ async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
         await duties.commit_rule(db, caller, id, facts.now)
         after = await queries.people_in_conflict(db, rule.id)
         found = await queries.of_rule(db, rule.id, body.page)
+        # Undo the commit and leave the block without an error, so that what was read in it can be returned.
         raise Rollback(simulated)
     return shapes.RuleSimulation(
         len(after - before),
@@ -105,7 +106,9 @@ async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
         caller_id=caller.id,
         caller_name=caller.name,
         now=facts.now,
+        # A token counts as its owner, so that the owner cannot approve what they requested with it.
         requester=await own_id(db, caller),
+        # Only these duties are excepted: another duty of the rule ends the exception as Outgrown.
         duties=[side.duty.id for side in conflict.sides],
     )
     said = f"Requested an exception until {body.until:%Y-%m-%d}"
@@ -128,6 +131,7 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     if not requested:
         raise Conflict("No exception for this conflict is waiting for approval; request one first")
     _require_current(conflict)
+    # The tick that ends expired exceptions may not have run yet.
     if requested.until <= facts.now:
         raise Conflict("The exception has expired; request it again with a later end date")
     await _require_control_owner(db, requested)
@@ -201,6 +205,7 @@ def _approved(approver: approving.Approver, caller: Caller) -> str:
 
 async def _put_in_force(db: Db, conflict: ConflictDetail, requested: ConflictException, now: datetime) -> None:
     """Put the requested exception in force, in place of any earlier one, and mark the conflict as excepted."""
+    # End the earlier exception first, because a person may have only one in force for a rule.
     if conflict.in_force:
         await _move(db, conflict.in_force, ExceptionStatus.WITHDRAWN, now)
     await _move(db, requested, ExceptionStatus.APPROVED, now)
@@ -217,6 +222,7 @@ async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: 
     await _move(db, found, ExceptionStatus.WITHDRAWN, facts.now)
     # If the conflict ended, the same conflict may have begun again under another id.
     opened = await fetch_value(db, "SELECT reopen_conflicts(%(ids)s)", ids=[found.id])
+    # No conflict is reopened if the exception was pending or the conflict has ended.
     for each in opened or [conflict.id]:
         await _record(db, each, caller, "Withdrew the exception", body.comment, facts.now)
     return await queries.get(db, conflict.id, facts.now)
@@ -265,6 +271,7 @@ async def _move(db: Db, exception: ConflictException, to: ExceptionStatus, now: 
 
 
 async def _set_excepted(db: Db, id: UUID) -> None:
+    # The number of updated rows does not matter: an earlier exception may have marked the conflict already.
     await execute(
         db,
         "UPDATE conflicts SET status = %(to)s WHERE id = %(id)s AND status = ANY(%(allowed)s)",

@@ -91,6 +91,7 @@ async def _approvers(db: Db, subjects: Sequence[_Subject]) -> list[Approvers]:
     involved = [parties[each.requested.id] if each.requested else None for each in subjects]
     rows = await fetch_rows(
         db,
+        # The requester is excluded: if they own the rule, administrators take the part of the owner.
         """SELECT n, i.id, i.first_name || ' ' || i.last_name, coalesce(i.id = owner.id, false),
                   i.id = ANY(owners.ids),
                   EXISTS (SELECT FROM console_roles c WHERE c.identity_id = i.id AND c.role = 'Administrator')
@@ -166,6 +167,7 @@ async def approver_of(
     both = {given} | ({stand_in.id} if stand_in else set())
     through = frozenset(await between(db, given, stand_in, _APPROVE, now) if stand_in else ())
     await require_uninvolved(db, caller, conflict, requested, both | through)
+    # A role is not inherited: a stand-in approves for an owner, but not for an administrator.
     if (not stand_in or given in people.owners) and (found := people.part_of(given, requested)):
         return msgspec.structs.replace(found, stand_in=stand_in, through=through)
     taken = {each.part for each in requested.approvals}

@@ -1,6 +1,7 @@
 from datetime import timedelta
 from enum import StrEnum
 
+# One year, even if it is a leap year.
 LONGEST_EXCEPTION = timedelta(days=366)
 
 
@@ -14,6 +15,7 @@ class ExceptionStatus(StrEnum):
     OUTGROWN = "Outgrown"
 
 
+# The trigger `refuse_move` (schema/conflicts.sql) enforces this table too.
 EXCEPTION_MOVES = {
     ExceptionStatus.PENDING: {
         ExceptionStatus.APPROVED,

@@ -13,6 +13,7 @@ from rolecall.settings.policy import RequirementType
 
 
 async def relations_to(db: Db, caller: Caller, conflict_id: UUID) -> frozenset[PersonRelation]:
+    # The owner of a control sees the conflicts during which the exception was in force, also after its end.
     rows = await fetch_rows(
         db,
         """SELECT c.identity_id, (r.definition ->> 'ownerId')::uuid || ARRAY(
@@ -34,6 +35,7 @@ async def relations_to(db: Db, caller: Caller, conflict_id: UUID) -> frozenset[P
     if not rows:
         return frozenset()
     identity_id, owners, is_requested, owns_control = rows[0]
+    # Deciding on an exception is an approval, so stand-ins for other types of response do not count.
     represented = {id for id, type in caller.stands_in_for if type == RequirementType.APPROVE}
     held = {
         PersonRelation.OWNER: owns_control or caller.id in owners,
@@ -51,5 +53,6 @@ async def relations_to_exception(db: Db, caller: Caller, exception_id: UUID) -> 
 
 async def relations_to_rule(db: Db, caller_id: UUID, rule_id: UUID) -> frozenset[PersonRelation]:
     """Return the relation Owner if a person owns the rule, which lets them see its conflicts."""
+    # Not the draft: a new owner gets this right only when the draft is committed.
     owner = "SELECT true FROM duty_rules WHERE id = %(id)s AND (definition ->> 'ownerId')::uuid = %(me)s"
     return frozenset({PersonRelation.OWNER}) if await fetch_value(db, owner, id=rule_id, me=caller_id) else frozenset()

@@ -31,6 +31,7 @@ from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import ActivityEntry
 
 # The rule as it was at {moment}. If {moment} is null or before the first version, the rule as it is now.
+# `<` excludes the version whose commit ended the conflict, because it has the time of the end.
 _JOINS_AT = """JOIN duty_rules r ON r.id = c.rule_id JOIN identities i ON i.id = c.identity_id
     CROSS JOIN LATERAL (SELECT coalesce((
         SELECT v.definition FROM duty_rule_versions v WHERE v.rule_id = r.id AND v.committed_at < {moment}
@@ -89,6 +90,7 @@ async def newest_first(
 
 
 async def _with_through(db: Db, found: Page[ConflictItem], as_of: datetime | None) -> Page[ConflictItem]:
+    # A function, because the items of an export are read later.
     async def complete(db: Db, items: Sequence[ConflictItem]) -> list[ConflictItem]:
         return [
             msgspec.structs.replace(item, through=through_of(sides))
@@ -172,6 +174,7 @@ async def concerning(db: Db, entitlement_id: UUID, most: int) -> tuple[int, list
 
     Return at most `most` conflicts.
     """
+    # `EXISTS` avoids reading the holders of an entitlement that gives no duty.
     rows = await fetch_rows(
         db,
         f"""WITH given AS MATERIALIZED (
@@ -224,6 +227,7 @@ async def removal_requests(db: Db, identity_id: UUID) -> list[RemovalRequest]:
     return await fetch_all(
         db,
         RemovalRequest,
+        # A request without privileges removes or suspends the whole account.
         """SELECT r.id, r.number, r.application_id, r.target_name AS account, p.header, p.section, p.permission
            FROM access_requests r LEFT JOIN privileges p ON p.request_id = r.id
            WHERE r.identity_id = %(id)s AND is_unshown(r)
@@ -306,6 +310,7 @@ async def _exceptions(db: Db, items: Sequence[ConflictItem]) -> dict[tuple[UUID,
     """Return the exceptions for conflicts, for each rule and person, newest first."""
     rows = await fetch_rows(
         db,
+        # An exception belongs to a rule and a person, so it also covers a conflict that ends and begins again.
         f"""SELECT {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS}
             WHERE (e.rule_id, e.identity_id) IN (SELECT * FROM unnest(%(rules)s::uuid[], %(people)s::uuid[]))
             ORDER BY e.number DESC""",
@@ -320,6 +325,7 @@ async def _exceptions(db: Db, items: Sequence[ConflictItem]) -> dict[tuple[UUID,
 
 async def exceptions_at(db: Db, moment: datetime, page: int) -> Page[ConflictException]:
     """List the exceptions that were in force at a past time, newest first."""
+    # While an exception is in force, `ended_on` is null and its end date counts.
     then = "WHERE e.approved_on <= %(moment)s AND coalesce(e.ended_on, e.until) > %(moment)s"
     return await fetch_page(
         db,
@@ -346,6 +352,7 @@ async def exceptions(db: Db, page: int, statuses: Collection[ExceptionStatus]) -
 
 async def pending_exceptions(db: Db) -> list[tuple[UUID, ConflictException]]:
     """List the pending exceptions, each with the current conflict of its rule and person."""
+    # Not by `conflict_id`: the conflict may have ended and begun again since the exception was requested.
     rows = await fetch_rows(
         db,
         f"""SELECT c.id, {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS}

@@ -22,6 +22,7 @@ async def sides_of(db: Db, items: Sequence[ConflictItem], as_of: datetime | None
     kept = await duties.kept_access(db, [item.id for item in items])
     named = await _duties_of(db, {item.rule.id for item in items})
     moments = [item.last_moment or as_of for item in items]
+    # Group by moment: the conflicts that one import ended have the same moment and are read together.
     people = defaultdict[datetime | None, set[UUID]](set)
     for item, moment in zip(items, moments, strict=True):
         people[moment].add(item.identity.id)
@@ -39,6 +40,7 @@ async def sides_of(db: Db, items: Sequence[ConflictItem], as_of: datetime | None
 async def _duties_of(db: Db, rules: set[UUID]) -> dict[UUID, list[DutyReference]]:
     rows = await fetch_rows(
         db,
+        # Read the definition, because `duty_rule_duties` has only the rules in effect.
         """SELECT r.id, d.id, d.name FROM duty_rules r
            CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(r.definition, r.draft) -> 'conflicts') AS n (id)
            JOIN duties d ON d.id = n.id::uuid WHERE r.id = ANY(%(rules)s) ORDER BY d.name_key""",
