@@ -51,6 +51,7 @@ async def create_duty(db: Db, raw: Json, facts: Facts) -> DutyDetail:
 async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
     known = known_guid("Duty", id)
     await take_turn(db)
+    # Report an unknown duty before the problems of the body.
     await queries.get(db, known)
     body = check(DutyChanges, raw, facts)
     columns = _columns(body)
@@ -121,6 +122,7 @@ async def change_rule(db: Db, id: str, raw: Json, facts: Facts) -> RuleDetail:
     # Null removes the control duty or the owner; an omitted field keeps its value.
     cleared = {name: None for name in ("without", "ownerId") if raw.get(name, "") is None}
     draft = msgspec.convert({**msgspec.to_builtins(standing), **cleared, **_given(body)}, RuleDefinition)
+    # The body may have only one of the two fields, so its own check may not have compared them.
     if draft.without in draft.conflicts:
         raise Invalid.on("without", "Without must name a duty that is not among the conflicting duties")
     await update_draft(db, "duty_rules", rule.id, draft, facts.now)
@@ -166,6 +168,7 @@ async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | N
     facts = await with_mentioned_identities(db, facts, raw)
     # Serialize writers, so that two rules cannot take the same name and no duty is deleted concurrently.
     await take_turn(db)
+    # Look up the valid fields even if others are invalid, so that one response reports all problems.
     fields = valid_fields(shape, raw, facts)
     problems = []
     if (name := fields.get("name")) and await is_name_taken(db, "duty_rules", name, other_than=id):

@@ -28,6 +28,7 @@ class ConflictStatus(StrEnum):
     ENDED = "Ended"
 
 
+# A conflict that begins again is a new record, so that each record is one interval. `refuse_move` enforces this table.
 CONFLICT_MOVES = {
     ConflictStatus.OPEN: {ConflictStatus.EXCEPTED, ConflictStatus.ENDED},
     ConflictStatus.EXCEPTED: {ConflictStatus.OPEN, ConflictStatus.ENDED},
@@ -92,4 +93,5 @@ class RuleDefinition(msgspec.Struct, frozen=True, rename="camel"):
 
 def _forbids_control(rule: RuleDefinition, other: RuleDefinition) -> bool:
     """Return whether `other` keeps the control duty of `rule` apart from a conflicting duty of `rule`."""
+    # A control duty that excuses people under one rule must not put them in conflict under the other.
     return rule.without in other.conflicts and bool(set(rule.conflicts) & set(other.conflicts))

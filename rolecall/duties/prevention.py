@@ -126,6 +126,7 @@ def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDu
     # A duty that the person holds and another open request removes counts as gained if it is requested again.
     new = frozenset(each for each, duties in given.items() if duties & apart - held.certain)
     lost = _lost_controls(rule.without, proposal, held) if rule.without not in controls else frozenset()
+    # Report only conflicts to which the proposal itself contributes.
     if not together or not (new or lost):
         return None
     names = [rules.names[duty] for duty in together]
@@ -213,6 +214,7 @@ async def _rules_with(db: Db, gained: set[UUID], lost: set[UUID], people: set[UU
 
 async def _held(db: Db, proposals: Sequence[AccessProposal], rules: _Rules) -> list[_HeldDuties]:
     """Return for each proposal the duties that the person holds and those that they would keep."""
+    # Read the access only of people who would lose something: the others keep all their duties.
     losing = {
         each.identity_id
         for each in proposals

@@ -37,6 +37,7 @@ from rolecall.settings.policy import Level
 async def by_name(db: Db, page: int) -> Page[DutyItem]:
     found = await fetch_page(
         db,
+        # The number of holders is a stored total, which is read below for the whole page.
         lambda row: DutyItem(*(*row, 0)),
         page,
         total="SELECT count(*) FROM duties",
@@ -181,6 +182,7 @@ async def holders(db: Db, id: str, page: int, as_of: datetime | None) -> Page[Du
 # Read the access at one time. PostgreSQL plans this better than a join with rows of times.
 _HELD_ONCE = """SELECT 0 AS n, d.* FROM duty_access(
     %(duties)s, %(people)s::uuid[], (%(moments)s::timestamptz[])[1]) AS d WHERE cardinality(%(places)s::int[]) > 0"""
+# All entries of one `n` have the same moment, so `max` only picks it. It is null for now.
 _HELD_AT_MOMENTS = """SELECT at.n, d.* FROM (
         SELECT n, max(moment) AS moment, array_agg(identity_id) AS people
         FROM unnest(%(places)s::int[], %(moments)s::timestamptz[], %(people)s::uuid[]) AS u (n, moment, identity_id)
@@ -249,6 +251,7 @@ def _an_access(row: Sequence[Any]) -> DutyAccess:
 async def rules_by_name(db: Db, page: int) -> Page[RuleItem]:
     found = await fetch_page(
         db,
+        # The items are built below, when the names of all duties on the page are known.
         lambda row: row,
         page,
         total="SELECT count(*) FROM duty_rules",

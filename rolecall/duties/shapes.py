@@ -165,6 +165,7 @@ class PatternBody(Body):
     header: OptionalName256 | None = None
     section: OptionalName256 | None = None
     permission: OptionalName256 | None = None
+    # None and Deny give no duty, so no pattern can require them.
     access: Maybe[Annotated[Access, one_of([Access.GRANT, Access.MODIFY, Access.UNRESTRICTED])] | None] = None
 
     @model_validator(mode="after")
@@ -234,6 +235,7 @@ class RuleChanges(DutyRuleFields):
     @field_validator("without")
     @classmethod
     def controls_others(cls, without: UUID | None, info: ValidationInfo) -> UUID | None:
+        # `info.data` contains only valid fields that are declared before this one, such as `conflicts`.
         if without and without in (info.data.get("conflicts") or ()):
             raise broken("{name} must name a duty that is not among the conflicting duties")
         return without
