@@ -62,6 +62,7 @@ async def change_hook(db: Db, id: UUID, raw: Json, facts: Facts, config: Config)
     if "applicationId" in raw and raw["applicationId"] is None:
         columns["application_id"] = None
     if body.enabled and not was_enabled:
+        # Forget earlier failures: otherwise the next one could disable the hook again at once.
         columns |= {"disabled_reason": None, "failures": 0, "failing_since": None}
     if columns:
         assignments = ", ".join(f"{name} = %({name})s" for name in columns)
@@ -115,6 +116,7 @@ async def test_hook(db: Db, id: UUID, facts: Facts, config: Config) -> UUID:
     url = (await queries.get_hook(db, str(id))).url
     if problem := address_check.problem(url, config.webhook_allow, facts.addresses):
         raise Invalid.on("url", problem)
+    # Not `new_id`, which begins with the time: the id must be hard to guess, because knowing it allows callbacks.
     delivery, now = uuid4(), facts.now
     await execute(
         db,
@@ -166,6 +168,7 @@ async def resend_delivery(db: Db, id: str, now: datetime) -> None:
     is_sendable, hook_id, resent = rows[0]
     if not is_sendable:
         raise Conflict("The webhook is disabled; enable it first")
+    # Only one delivery changes, so the hook is not locked.
     await execute(db, f"UPDATE webhook_deliveries SET {_DUE_NOW} WHERE id = %(id)s", id=delivery, now=now)
     # Do not record the id of the delivery: whoever knows it can send callbacks, and readers of the audit may not.
     await record(db, "Webhook", hook_id, {"resent": resent})
@@ -210,6 +213,7 @@ async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime
     if (sha256,) in known:
         return False
     if len(known) >= CALLBACKS_A_DELIVERY:
+        # The limit holds until callbacks are refused anyway, so an earlier retry cannot succeed.
         raise RateLimited(
             int((created + CALLBACK_OPEN_FOR - now).total_seconds()),
             f"A delivery accepts at most {CALLBACKS_A_DELIVERY} callbacks",
@@ -228,6 +232,7 @@ async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime
 
 async def delete_old_deliveries(db: Db, now: datetime) -> int:
     """Delete a batch of old deliveries, except those still to be sent; return how many were deleted."""
+    # `list_key` begins with the time of creation, so that its index finds old deliveries.
     days = (await settings.get(db)).webhook_retention_days
     return await execute(
         db,
@@ -264,6 +269,7 @@ async def _lock(db: Db, id: UUID) -> bool:
 def _url_problems(raw: Json, facts: Facts, config: Config) -> list[Problem]:
     url = raw.get("url")
     if not isinstance(url, str) or not url.strip() or len(url) > address_check.LONGEST_URL:
+        # The check of the body reports these problems.
         return []
     problem = address_check.problem(url, config.webhook_allow, facts.addresses)
     return [Problem("url", problem)] if problem else []

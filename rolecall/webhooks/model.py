@@ -57,6 +57,7 @@ class HookEvent(StrEnum):
 
 TEST_EVENT = "WebhookTest"
 TEST_CONDITION = "A test of the webhook was requested; the access request is a sample"
+# With this status a receiver asks for no further deliveries.
 GONE = 410
 
 # Retry schedule: the delay of each attempt after the end of the previous one.
@@ -72,6 +73,7 @@ SCHEDULE = (
     timedelta(hours=20),
     timedelta(hours=24),
 )
+# Spread the retries of deliveries that failed at the same time.
 JITTER = 0.2
 LONGEST_RETRY_AFTER = timedelta(hours=24)
 FAILING_FOR = timedelta(days=5)
@@ -119,4 +121,5 @@ def next_attempt_on(claim: Claim, answer: AttemptResult, now: datetime) -> datet
     if claim.is_test or claim.step >= len(SCHEDULE):
         return None
     delay = SCHEDULE[claim.step] * (1 + JITTER * random.random())  # noqa: S311
+    # `Retry-After` may delay an attempt but not bring it forward.
     return now + max(delay, min(answer.retry_after, LONGEST_RETRY_AFTER))

@@ -69,6 +69,8 @@ async def lock_due_hooks(db: Db, now: datetime) -> list[DueHook]:
     )
 
 
+# The first attempts of deliveries about one request keep the order of its events (`untried`).
+# Tallies are sharded by connection, so that workers do not wait for each other.
 _CLAIM = f"""
     WITH due AS MATERIALIZED (
         SELECT h.id AS webhook_id, d.id, d.next_attempt_on, d.place + in_flight.n AS nth,
@@ -136,10 +138,12 @@ async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> 
         now=now,
         lease=uuid4(),
         until=now + LEASE,
+        # A lease that ends later was taken so recently that the attempt may still be running.
         on_its_way=now + LEASE - ATTEMPT_TAKES - _MARGIN,
     )
 
 
+# The row of a healthy hook is not written when a delivery succeeds, because nothing in it changes.
 # Fires notify_of_failing_webhook, schema/notifications.sql.
 _RECORD = """
     WITH ended AS MATERIALIZED (
@@ -232,6 +236,7 @@ def _after(ended: EndedAttempt) -> tuple[DeliveryStatus, datetime | None]:
 
 
 async def _disable(db: Db, id: UUID, reason: DisabledReason, now: datetime) -> None:
+    # Sign only here, because nothing else in the transaction is audited.
     await sign(db, by_system("disable_webhook", now))
     # Fires notify_of_failing_webhook, schema/notifications.sql.
     await execute(

@@ -34,6 +34,7 @@ class Outgoing:
         self._closing = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
+        # The sockets of the session for plain HTTP connect only to allowed addresses.
         for scheme in ("https", "http"):
             self._sessions[scheme] = await self._closing.enter_async_context(self._session(scheme))
         return self
@@ -50,6 +51,7 @@ class Outgoing:
             timeout=aiohttp.ClientTimeout(total=ATTEMPT_TAKES.total_seconds(), ceil_threshold=60),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
+            # With a proxy from the environment, the checked address would be that of the proxy.
             trust_env=False,
         )
 
@@ -61,6 +63,7 @@ class Outgoing:
             return await self._post(target, headers, body)
         except TimeoutError:
             return AttemptResult(AttemptOutcome.TIMEOUT)
+        # Certificate and DNS errors are also connector errors, so catch them first.
         except (aiohttp.ClientConnectorSSLError, aiohttp.ClientConnectorCertificateError):
             return AttemptResult(AttemptOutcome.TLS)
         except aiohttp.ClientConnectorDNSError:

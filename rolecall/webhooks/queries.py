@@ -98,6 +98,7 @@ async def _callbacks(db: Db, delivery_id: UUID) -> list[Callback]:
 async def numbers(db: Db, now: datetime) -> DeliveryNumbers:
     waiting = [DeliveryStatus.PENDING, DeliveryStatus.FAILED, DeliveryStatus.PARKED]
     by_status = await totals_by(db, "webhook_deliveries", "status", waiting)
+    # LATERAL with LIMIT reads one index entry for each hook, however many deliveries are pending.
     oldest: datetime | None = await fetch_value(
         db,
         """SELECT min(d.next_attempt_on) FROM webhooks h CROSS JOIN LATERAL (

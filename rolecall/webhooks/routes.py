@@ -42,6 +42,7 @@ async def list_webhooks(db: Db, query: dict[str, Any]) -> Page[HookDetail]:
 
 
 async def _with_names(request: AnyRequest, config: Config, carried: Carried) -> Carried:
+    # Before the transaction, because looking up a name can take seconds.
     return msgspec.structs.replace(carried, addresses=await address_check.looked_up([carried.raw.get("url")]))
 
 

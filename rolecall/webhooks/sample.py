@@ -24,6 +24,7 @@ from rolecall.settings.policy import Level, RequestAction, RequirementType
 from rolecall.work_items.model import WorkStatus
 from rolecall.work_items.shapes import ActivityEntry, PersonReference
 
+# No record has this id, so a receiver cannot confuse the sample with a real request.
 _NOBODY = UUID(int=0)
 
 

@@ -70,6 +70,7 @@ class Sender:
             hook, keys = hooks[claim.webhook_id]
             self._flight.start(self._send(claim, hook.url, keys))
         self._flight.set_alarm(next_turn)
+        # True would start the next turn at once; the alarm starts it when one is needed.
         return False
 
     @property
@@ -88,6 +89,7 @@ class Sender:
             try:
                 hooks[hook.id] = (hook, [self._unseal(self._key, secret, hook.id) for secret in sealed])
             except sealing.CannotUnseal as error:
+                # Log each hook once, not in every turn.
                 if hook.id not in self._unreadable:
                     log.error("the secret of a webhook cannot be decrypted", webhook_id=str(hook.id), reason=str(error))
                 self._unreadable.add(hook.id)

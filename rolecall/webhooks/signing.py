@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 _PREFIX = "whsec_"
+# Standard Webhooks allows secrets of 24 to 64 bytes.
 _BYTES = 32
 
 
