@@ -10,6 +10,7 @@ from rolecall.settings.model import Settings
 
 
 async def get(db: Db) -> Settings:
+    # A setting without a row has the default of its field, so that a new setting needs no migration.
     stored = await fetch_rows(db, "SELECT name, value FROM settings")
     return msgspec.convert(dict(stored), Settings)
 

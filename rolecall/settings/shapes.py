@@ -34,6 +34,7 @@ class ApprovalRuleBody(RuleFields):
     @field_validator("responder")
     @classmethod
     def named_where_it_must_be(cls, responder: Responder, info: ValidationInfo) -> Responder:
+        # An invalid identity ID is missing in `info.data` and is reported already.
         if "identity_id" in info.data and (responder is Responder.IDENTITY) != (info.data["identity_id"] is not None):
             raise broken(f"Identity ID must be given with the responder {Responder.IDENTITY}, and only with it")
         return responder
@@ -41,6 +42,7 @@ class ApprovalRuleBody(RuleFields):
 
 class GuardBody(Body):
     max_removed_percent: Annotated[float, Field(ge=0, le=100)] | None = None
+    # More than 100 % is possible, because an import may more than double an application.
     max_new_percent: Annotated[float, Field(ge=0, le=1_000_000)] | None = None
     min_count: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
 
