@@ -26,6 +26,7 @@ async def create_stand_in(db: Db, caller: Caller, raw: Json, facts: Facts) -> St
     known = await identities.with_mentioned_identities(db, facts, raw)
     body = check(StandInBody, raw, known)
     person = body.identity_id or own
+    # For a token without an owner, `own` is the id of the token.
     if body.identity_id is None and not await fetch_value(db, "SELECT true FROM identities WHERE id = %(id)s", id=own):
         raise Invalid.on("identityId", _NO_PERSON)
     if person != own and Scope.CONFIG_MANAGE not in caller.scopes:
@@ -85,6 +86,7 @@ async def _overlapping(db: Db, person: UUID, body: StandInBody, facts: Facts) ->
     """Return a message about another stand-in for the same type in the same period, or None."""
     rows = await fetch_rows(
         db,
+        # Stand-ins for one type and for all types may overlap: the one for the type takes precedence.
         """SELECT d.first_name || ' ' || d.last_name, s.starts_on, s.ends_on
            FROM stand_ins s JOIN identities d ON d.id = s.stand_in_id
            WHERE s.identity_id = %(person)s AND s.type IS NOT DISTINCT FROM %(type)s
@@ -106,6 +108,7 @@ async def _is_represented(db: Db, person: UUID, body: StandInBody, now: datetime
     return bool(
         await fetch_value(
             db,
+            # UNION without ALL ends the recursion if other stand-ins form a cycle.
             """WITH RECURSIVE named AS (
                    SELECT stand_in_id, greatest(starts_on, %(starts)s) AS since, least(ends_on, %(ends)s) AS until
                    FROM stand_ins WHERE identity_id = %(stand_in)s AND starts_on < %(ends)s AND ends_on > %(starts)s

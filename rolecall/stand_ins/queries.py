@@ -15,6 +15,7 @@ from rolecall.work_items.shapes import PersonReference
 _COLUMNS = """s.id, i.id, i.first_name || ' ' || i.last_name, d.id, d.first_name || ' ' || d.last_name, s.type,
     s.starts_on, s.ends_on, s.comment, s.created_date, s.created_by"""
 _FROM = "FROM stand_ins s JOIN identities i ON i.id = s.identity_id JOIN identities d ON d.id = s.stand_in_id"
+# The casts give the parameters a type even if they are NULL.
 _FILTERS = """WHERE (%(identity_id)s::uuid IS NULL OR s.identity_id = %(identity_id)s)
       AND (%(stand_in_id)s::uuid IS NULL OR s.stand_in_id = %(stand_in_id)s)"""
 
