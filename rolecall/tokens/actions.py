@@ -24,6 +24,7 @@ async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -
     never = "expiresInDays" in raw and raw["expiresInDays"] is None
     body = check(TokenBody, raw, facts)
     for scope in body.scopes:
+        # A token must not grant more than the caller may do.
         if caller:
             caller.require(scope)
     secret = new_secret()

@@ -42,6 +42,7 @@ class Keyring:
                 # Bound the memory. Looking up a cleared token takes one query.
                 self._known.clear()
             self._known[digest] = known
+        # Check again, because a cached token may have expired since it was looked up.
         if not known.token.is_usable(now):
             raise Unauthorized
         if known.token.has_owner_left:
