@@ -12,6 +12,7 @@ async def record_activity(
 ) -> None:
     await execute(
         db,
+        # `item_id` has no foreign key, because the items are in several tables.
         "INSERT INTO activity (item_id, created_date, author, action, content)"
         " VALUES (%(item_id)s, %(now)s, %(author)s, %(action)s, %(content)s)",
         item_id=item_id,

@@ -21,6 +21,7 @@ def history_of(item_id: str) -> str:
     """Return SQL for the fields of a `History`, as arguments of `json_build_object`."""
     activity = 'created_date AS "createdDate", author, action, content FROM activity'
     comments = 'created_date AS "createdDate", author, content FROM comments'
+    # Entries of one transaction have the same time, so order them by number.
     own = f"WHERE item_id = {item_id} ORDER BY number"
     return f"'activity', {json_rows(f'{activity} {own}')}, 'comments', {json_rows(f'{comments} {own}')}"
 
