@@ -127,8 +127,10 @@ def build() -> Litestar:
         [*ROUTERS, documentation(_describe)],
         exception_handlers={kind: for_scim(for_browsers(answer)) for kind, answer in HANDLERS.items()},
         lifespan=[_open_pool],
+        # `web/openapi.py` writes the document.
         openapi_config=None,
         request_max_body_size=None,  # each operation limits its own body
+        # `core/logs.py` configures logging for the process.
         logging_config=None,
     )
 
@@ -137,6 +139,7 @@ def furnish(app: Litestar, config: Config) -> Edge:
     pool, keyring = make_pool(config, **ONE_PLAN_FOR_ALL), Keyring()
     replica = Replica(pool, make_pool(config, config.read_url, **ONE_PLAN_FOR_ALL)) if config.read_url else None
     times = RequestTimes()
+    # The package `web` cannot import these functions, because their packages are above it.
     app.state.services = Services(
         config,
         pool,
@@ -155,6 +158,7 @@ def furnish(app: Litestar, config: Config) -> Edge:
 async def _open_pool(app: Litestar) -> AsyncGenerator[None]:
     services: Services = app.state.services
     replica = services.replica.pool if services.replica else nullcontext()
+    # On exit the last request times are written before the pools close.
     async with services.pool, replica, services.request_times.kept(services.pool):
         yield
 
