@@ -87,6 +87,7 @@ def perform(call: Call[T], patience: float) -> Flow[T]:
 
     Every write has an idempotency key, so that a retry does not repeat its effect.
     """
+    # Generated here, so that an error without a response has an id too.
     correlation_id = secrets.token_hex(16)
     headers = {"traceparent": f"00-{correlation_id}-{secrets.token_hex(8)}-01"}
     if call.method != "GET":
@@ -98,7 +99,9 @@ def perform(call: Call[T], patience: float) -> Flow[T]:
     waited, pause = 0.0, _FIRST_PAUSE
     while True:
         outcome = yield request
+        # Only pauses and items have no outcome.
         assert outcome is not None
+        # Of the replies, only 503 is retried: with 429 (TooMany), the caller knows whether the work can wait.
         if isinstance(outcome, Reply) and outcome.status != 503:
             return _answer(call, outcome)
         asked = _seconds(outcome.retry_after) if isinstance(outcome, Reply) else 0.0
@@ -115,6 +118,7 @@ def _answer(call: Call[T], reply: Reply) -> T:
         raise error_in(reply)
     if call.answer is bytes:
         return reply.content  # type: ignore[return-value]
+    # Responses with status 204 have no content.
     if not reply.content:
         return None  # type: ignore[return-value]
     return msgspec.json.decode(reply.content, type=call.answer)
@@ -137,6 +141,7 @@ _ERRORS: dict[int, type[errors.Failed]] = {
 def error_in(reply: Reply) -> errors.Failed:
     try:
         body = msgspec.json.decode(reply.content, type=_ErrorBody)
+    # A proxy in front of the service may respond with a body of its own.
     except (msgspec.DecodeError, UnicodeDecodeError):
         body = _ErrorBody()
     message = body.message or f"The service responded with status {reply.status}"
@@ -154,6 +159,7 @@ def _unavailable(outcome: Reply | Lost, correlation_id: str) -> errors.Unavailab
 
 
 def _seconds(retry_after: str) -> float:
+    # The service sends seconds. A proxy may send a date; wait one second then.
     return float(retry_after) if retry_after.isdecimal() else 1.0
 
 
@@ -164,6 +170,7 @@ def each(call: Call[Page[T]], patience: float) -> Stream[T]:
         page = yield from perform(msgspec.structs.replace(call, query={**call.query, "page": str(number)}), patience)
         for item in page.items:
             yield Item(item)
+        # Use the number of pages in the last response, because the list may change meanwhile.
         if number >= page.total_pages:
             return
         number += 1
@@ -204,6 +211,7 @@ def _several(paths: str | Path | Sequence[str | Path]) -> Sequence[str | Path]:
 def upload(application_id: Id, files: Files, patience: float) -> Flow[answers.NewImport]:
     """Upload `files`, keyed by file group name, ignoring case; return the staged import."""
     application = yield from perform(calls.get_application(application_id), patience)
+    # Uploads name file groups by their ids.
     groups = {group.name.casefold(): group for group in (application.connector and application.connector.files) or ()}
     if unknown := [name for name in files if name.casefold() not in groups]:
         known = ", ".join(group.name for group in groups.values()) or "no file groups"

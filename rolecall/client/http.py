@@ -103,6 +103,7 @@ class Client:
     def _stream(self, flow: Stream[T]) -> Iterator[T]:
         step = advance(flow)
         while not isinstance(step, Done):
+            # The caller takes an item, so there is nothing to perform.
             outcome = None if isinstance(step, Item) else self._take(step)
             if isinstance(step, Item):
                 yield step.value
@@ -242,6 +243,7 @@ class _Watched:
             self._progress(self._sent.bytes, self._total)
         return chunk
 
+    # httpx finds the size of the file through its descriptor, so that the request has a Content-Length.
     def fileno(self) -> int:
         return self._file.fileno()
 
@@ -256,6 +258,7 @@ def _reply(response: httpx2.Response) -> Reply:
 
 
 def _lost(error: httpx2.TransportError) -> Lost:
+    # Do not retry: a URL without `http://` or `https://` stays invalid.
     if isinstance(error, httpx2.UnsupportedProtocol):
         raise Failed(str(error)) from error
     return Lost(str(error) or type(error).__name__)

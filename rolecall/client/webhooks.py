@@ -11,6 +11,7 @@ import msgspec
 from rolecall.client.answers import Delivery
 from rolecall.client.errors import NotVerified
 
+# The libraries of Standard Webhooks use the same tolerance. It limits how long a captured delivery can be replayed.
 TOLERANCE_SECONDS = 300
 _DECODE = msgspec.json.Decoder(Delivery).decode
 
@@ -20,6 +21,7 @@ def verify(body: bytes, headers: Mapping[str, str], secret: str, *, now: float |
 
     Pass the raw bytes as `body`. A delivery can arrive more than once with the same `id`: handle it idempotently.
     """
+    # Frameworks spell header names in different cases.
     given = {name.lower(): value for name, value in headers.items()}
     try:
         id, timestamp, signatures = (given[f"webhook-{part}"] for part in ("id", "timestamp", "signature"))
@@ -32,6 +34,7 @@ def verify(body: bytes, headers: Mapping[str, str], secret: str, *, now: float |
     expected = base64.b64encode(hmac.digest(key, f"{id}.{timestamp}.".encode() + body, "sha256"))
     # During a secret rotation, a delivery has two signatures.
     versions = (signature.partition(",") for signature in signatures.split())
+    # Encode the signatures: `compare_digest` raises TypeError for text that is not ASCII.
     if not any(version == "v1" and hmac.compare_digest(expected, given.encode()) for version, _, given in versions):
         raise NotVerified("The signature does not match the secret")
     return _DECODE(body)

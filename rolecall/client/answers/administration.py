@@ -272,6 +272,7 @@ class Export(Answer):
     kind: str
     list: str
     filters: Json
+    # Not `list[str]`: the field `list` hides the type.
     columns: Sequence[str]
     format: str
     status: str

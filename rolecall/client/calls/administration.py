@@ -191,6 +191,7 @@ def create_token(
 
     The response contains its secret, which is never shown again.
     """
+    # Send null too: an omitted field would mean the default of 90 days.
     body: Json = {"name": name, "expires_in_days": expires_in_days} | ({"scopes": scopes} if scopes else {})
     return describe.call("POST", answers.TokenWithSecret, "/api/tokens", body=body)
 

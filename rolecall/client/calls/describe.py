@@ -48,6 +48,7 @@ def call(method: str, answer: type[T], path: str, *ids: Id, body: Mapping[str, A
 def post(answer: type[T], path: str, *ids: Id, **body: object) -> Call[T]:
     """Return the description of a POST; None values are omitted from the body."""
     given = {name: value for name, value in body.items() if value is not None}
+    # If all values are None, send an empty object: the operation still expects a body.
     return Call(method="POST", path=filled(path, ids), answer=answer, body=camels(given) if body else None)
 
 
@@ -56,6 +57,7 @@ def flags(given: Mapping[str, bool | None]) -> dict[str, str]:
 
 
 def filled(path: str, ids: Sequence[Id]) -> str:
+    # Escape slashes too, so that an id cannot change the path.
     return path.format(*(quote(str(id), safe="") for id in ids))
 
 

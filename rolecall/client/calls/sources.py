@@ -60,6 +60,7 @@ def create_push_token(
 
     The response contains its secret, which is never shown again.
     """
+    # Send null too: an omitted field would mean the default.
     body: Json = {"name": name, "expires_in_days": expires_in_days}
     return describe.call(
         "POST", answers.PushTokenWithSecret, "/api/applications/{}/scim/tokens", application_id, body=body
