@@ -29,6 +29,7 @@ class ExportItem(msgspec.Struct, rename="camel"):
     kind: Literal["Export"]
     list: str
     filters: dict[str, Any]
+    # Not `list[str]`: the field `list` hides the type.
     columns: Sequence[str]
     format: Format
     status: ExportStatus
