@@ -21,7 +21,9 @@ from rolecall.core.text import byte_size, fold, is_blank, is_storable
 
 AnyRequest = Request[Any, Any, Any]
 
+# Validation walks a body recursively, so deep nesting could exceed Python's recursion limit.
 DEEPEST_JSON = 64
+# A large upload may take hours on a slow line, but a body of ten bytes may not.
 PATIENCE_SECONDS = 20.0
 SLOWEST_BYTES_A_SECOND = 4096
 
@@ -88,6 +90,7 @@ async def read_json(request: AnyRequest, limit: int, media_types: Sequence[str] 
 
 
 async def read_optional_json(request: AnyRequest, limit: int) -> Carried:
+    # A chunked body has no Content-Length.
     if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
         return Carried({}, b"")
     return await read_json(request, limit)
@@ -144,6 +147,7 @@ def _guid(text: str) -> UUID:
 
 
 def _page(text: str) -> int:
+    # Compare the first digits only: `int` refuses texts of more than 4,300 digits, with a message of its own.
     if text.isascii() and text.isdecimal() and 1 <= int(text[:19]) <= LAST_PAGE:
         return int(text)
     raise ValueError("must be a whole number, 1 or more")

@@ -19,6 +19,7 @@ async def send_file(store: Store, location: str, size: int, name: str) -> ASGISt
 
 def attachment(file: BinaryIO, size: int, name: str) -> ASGIStreamingResponse:
     """Return a response that streams an open file as a download and then closes it."""
+    # Replace %, quotes and backslashes too, because browsers disagree on how to read them here (RFC 6266, appendix D).
     plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in name)
     headers = {
         "content-disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}",

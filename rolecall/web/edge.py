@@ -25,6 +25,7 @@ _HEADERS = [
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"cache-control", b"no-store"),
 ]
+# The maximum length of a file name on common file systems; a longer one would be an error instead of a 404.
 _LONGEST_PART = 255
 _PROBES = ("/healthz", "/readyz", "/metrics")
 # Prefixes of paths that end with a secret, which must not be logged.
@@ -56,6 +57,7 @@ class Edge:
         token = correlation.correlation_id.set(id)
         method, path = scope["method"], scope["path"]
         self._rewrite(scope)
+        # The status for the log and the metrics if the application raises an error instead of responding.
         status = 500
 
         async def send_with_headers(message: Any) -> None:
@@ -63,6 +65,7 @@ class Edge:
             if message["type"] == "http.response.start":
                 message = self._with_headers(message, method, id)
                 status = message["status"]
+            # A response to HEAD has the headers of the response to GET, such as Content-Length, but no body.
             elif method in _ASKED_AS and message["type"] == "http.response.body":
                 message["body"] = b""
             await send(message)
@@ -72,6 +75,7 @@ class Edge:
         finally:
             correlation.correlation_id.reset(token)
             seconds = time.perf_counter() - started
+            # Count by template: paths contain ids, and the rows of a counted route are permanent.
             self.times.add(method, scope.get("path_template", ""), status, seconds)
             # Do not log successful probes, which arrive every few seconds.
             if status != 200 or path not in _PROBES:
@@ -81,6 +85,7 @@ class Edge:
     def _rewrite(self, scope: Any) -> None:
         """Set the client's address, and the method and path that are used for routing."""
         if self.proxies and (peer := scope["client"]):
+            # Several headers of this name are one list (RFC 9110).
             forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
             scope["client"] = (sender(peer[0], forwarded.decode("latin-1"), self.proxies), peer[1])
         # Operations respond to an invalid id with their own 404. For pages and files, replace a path that they cannot

@@ -31,6 +31,7 @@ Sign = Callable[[Db], Awaitable[Author]]
 # Calls the list with `EVERYTHING` as its page.
 Find = Callable[[Db], Awaitable[Page[Any]]]
 
+# Each export has a database connection of its own, besides those of the pool.
 MOST_AT_ONCE, MOST_OF_A_CALLER = 4, 2
 # Time limits for one chunk and for the whole file, because an open snapshot holds back VACUUM.
 PATIENCE_SECONDS = 60.0
@@ -80,6 +81,7 @@ def accepted(accept: str) -> Format | None:
         media_type, *parameters = (part.strip().lower() for part in option.split(";"))
         weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
         wanted.append((-_number(weight), media_type))
+    # The sort is stable: of several types with the same weight, the first one in the header wins.
     wanted.sort(key=lambda each: each[0])
     known = [media_type for weight, media_type in wanted if weight and media_type in _KNOWN]
     return MEDIA_TYPES.get(known[0]) if known else None
@@ -100,9 +102,11 @@ async def begin(services: Services, plan: Plan, caller_id: UUID, find: Find, sig
         found = await find(db)
         assert isinstance(found, Whole), plan.list
         await check_size(db, found, plan.format)
+        # Record the export only now: a request that is refused earlier leaves no record.
         async with services.pool.connection() as writing, transaction(writing, "export"):
             author = await sign(writing)
             await services.start_export(writing, plan, author)
+        # From here on, `Download` releases the resources.
         return Download(services, plan, found, author, db, stack.pop_all())
 
 

@@ -43,6 +43,7 @@ async def kept_answer(db: Db, key: Key) -> tuple[int, bytes] | None:
     Raise Conflict if the key was used with another request, or if the response was not stored. A second request with
     the same key waits here until the first commits or rolls back.
     """
+    # An expired key can be claimed again, even if its row is not deleted yet.
     claimed = await execute(
         db,
         """INSERT INTO idempotency_keys AS k (token_id, key, digest, created_at)
@@ -64,6 +65,7 @@ async def kept_answer(db: Db, key: Key) -> tuple[int, bytes] | None:
     )
     if kept is None or kept.digest != key.digest:
         raise Conflict("This idempotency key was used with another request; use a new key")
+    # An empty response is stored as empty bytes, so NULL always stands for a secret.
     if kept.answer is None:
         raise Conflict(
             "This idempotency key was already used, and the response contained a secret, which is shown only once;"

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from rolecall.core.errors import RateLimited
 
-# Limits per minute.
+# Limits per minute. The first is the highest, because the secret of a token cannot be guessed.
 FAILED_AUTHENTICATIONS = 300
 SIGN_INS_FROM_AN_ADDRESS = 60
 SIGN_INS_OF_A_PERSON = 10
@@ -44,6 +44,7 @@ class Slots:
         try:
             yield
         finally:
+            # This subtraction also removes keys whose count is zero.
             self._taken -= Counts([key])
 
 

@@ -111,6 +111,7 @@ class Call(msgspec.Struct):
     db: Db | None = None
     pool: Pool | None = None
     raw: Any = None
+    # msgspec copies an empty dict for each instance, so these defaults are not shared.
     query: dict[str, Any] = {}
     id: str = ""
     addresses: Addresses = {}
@@ -148,6 +149,7 @@ def operation(
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:
         wants = frozenset(inspect.signature(function).parameters)
         answer = get_type_hints(function).get("return")
+        # A function with `pool` works outside the transaction that authorizes a write: only reads and files may do so.
         assert "pool" not in wants or ("db" not in wants and (method == "GET" or answer is ASGIResponse)), function
         reader = read_body or (plain_json if body else _no_body)
         spec = Operation(
@@ -180,6 +182,7 @@ def _route(spec: Operation, path: str, tags: tuple[str, ...]) -> HTTPRouteHandle
         try:
             return await serve(spec, services, request, now)
         except Unauthorized:
+            # Count failures only, so that a valid token still works at an address where others fail.
             services.failures.count(request.client and request.client.host, limits.FAILED_AUTHENTICATIONS, now)
             raise
 
@@ -281,6 +284,7 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
             carried = await spec.prepare(request, services.config, carried)
         async with services.pool.connection() as db, transaction(db, "request"):
             caller, now = await _sign(spec, services, db, caller)
+            # Look only now, so that a stored response goes only to a caller who is still authorized.
             key = _idempotency_key(request, caller, carried, now)
             if key and (kept := await idempotency.kept_answer(db, key)):
                 return Answer(*kept)
@@ -288,6 +292,7 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
             call = Call(request, services.config, now, caller, db, raw=carried.raw, id=id, addresses=carried.addresses)
             answer = _encoded(await _perform(spec, call))
             if key:
+                # The key is stored in the same transaction, so it exists if and only if the work was committed.
                 await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
     if spec.delay_seconds:
         await asyncio.sleep(spec.delay_seconds)
@@ -306,8 +311,10 @@ async def _sign(spec: Operation, services: Services, db: Db, caller: Caller) -> 
 
     Authorize the caller again, because the body may have taken minutes to arrive.
     """
+    # This order prevents deadlocks: the lock on revocations, then the one on the caller's own token.
     if spec.revokes:
         await wait_to_revoke(db)
+    # The request may have arrived minutes ago, because the body and the lock above take time.
     now = clock.now()
     author = by(AuthorKind.TOKEN, caller, spec.function.__name__, now, correlation_id.get())
     if spec.scope is None:
@@ -324,6 +331,7 @@ async def _admit(spec: Operation, services: Services, request: AnyRequest, now: 
     scheme, _, token = header(request.scope, b"authorization").partition(b" ")
     if scheme.lower() != b"bearer":
         raise Unauthorized
+    # Every byte is a Latin-1 character, so a token with invalid bytes is answered with 401 like any other wrong token.
     caller = await services.authenticate(services.pool, token.strip().decode("latin-1"), now)
     caller.require(spec.scope)
     if rate := services.config.rate_limit:

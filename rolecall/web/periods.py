@@ -28,6 +28,7 @@ def _bound(query: dict[str, Any], name: str, config: Config, a_day: timedelta) -
         return None
     try:
         moment = clock.parse(text, config.timezone)
+        # Add the day in local time: a day on which the clocks change has 23 or 25 hours.
         return (moment.astimezone(config.timezone) + a_day).astimezone(UTC) if clock.is_date(text) else moment
     except (ValueError, OverflowError):
         raise Invalid.on(name, f"{name.capitalize()} must be an ISO 8601 date or date-time") from None

@@ -47,6 +47,7 @@ class Replica:
 
     async def _has_caught_up(self) -> bool:
         async with self.primary.connection() as db:
+            # A commit is confirmed only after its flush, so this position covers every confirmed commit.
             written = await fetch_value(db, "SELECT pg_current_wal_flush_lsn()::text")
         async with self.pool.connection(timeout=_REACH_SECONDS) as db:
             for pause in (*_PATIENCE, None):

@@ -50,6 +50,7 @@ class RequestTimes:
 
     async def keep(self, pool: Pool) -> None:
         """Add the counts since the last flush to the totals in the database; if this fails, keep them and raise."""
+        # Swap before the write, so that requests that end during the write are counted in the next one.
         counted, self._counted = self._counted, {}
         try:
             if counted:

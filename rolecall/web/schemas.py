@@ -73,6 +73,7 @@ class Components:
     def _struct(self, kind: Any, name: str) -> Json:
         if self._kinds.get(name) != kind:
             schema: Json = {"type": "object"}
+            # The name is registered before the fields are described, because a field may have the same type.
             reference = self._named(kind, name, schema)
             fields = msgspec.structs.fields(kind)
             omits = (get_origin(kind) or kind).__struct_config__.omit_defaults
@@ -98,6 +99,7 @@ def _any_of(options: list[Json]) -> Json:
         case [option]:
             return option
         case [{"type": str(kind)} as option, {"type": "null"}]:
+            # `enum` must list null too: otherwise null would be invalid in spite of `type`.
             values = {"enum": [*option["enum"], None]} if "enum" in option else {}
             return {**option, **values, "type": [kind, "null"]}
     return {"anyOf": options}

@@ -35,6 +35,7 @@ async def read_upload(request: AnyRequest, config: Config) -> Carried:
             raise TooLarge(f"{said}; send fewer files, with shorter names") from None
         except MultipartError:
             raise Invalid.on("body", "Body is not valid multipart/form-data") from None
+        # From here on, `Carried` removes the files.
         failing.pop_all()
     return Carried(form.upload, _digest(form.upload), held=form.upload)
 
@@ -48,6 +49,7 @@ async def _read(request: AnyRequest, config: Config, boundary: str, form: "_Form
             size += len(chunk)
             if size > config.max_upload_bytes:
                 raise _too_large(config)
+            # An empty chunk would tell the parser that the body has ended.
             for event in parser.parse(chunk) if chunk else ():
                 match event:
                     case MultipartSegment():
@@ -56,6 +58,7 @@ async def _read(request: AnyRequest, config: Config, boundary: str, form: "_Form
                         await form.end()
                     case _:
                         await form.take(event)
+    # This raises an error if the closing boundary is missing.
     parser.close()
 
 
@@ -115,6 +118,7 @@ _EXTENDED = re.compile(r";\s*filename\*\s*=\s*(utf-8|iso-8859-1)'[^';]*'([^;\s]*
 
 def _filename_of(part: MultipartSegment) -> str | None:
     """Return the file name of a part: `filename*` (RFC 6266) if it can be decoded, else `filename`."""
+    # Leave out quoted values: a quoted file name may contain `; filename*=` itself.
     extended = _EXTENDED.search(_QUOTED.sub("", part.header("Content-Disposition", "")))
     if extended:
         with suppress(UnicodeDecodeError):
