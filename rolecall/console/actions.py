@@ -71,6 +71,7 @@ async def create_administrator(db: Db, email: str, facts: Facts) -> str:
 
 
 async def _identity_with_email(db: Db, email: str) -> UUID | None:
+    # Skip unconfirmed e-mails: they were set without the right to change how a person signs in.
     id: UUID | None = await fetch_value(
         db,
         """SELECT i.id FROM identities i WHERE lower(i.email_address) = lower(%(email)s) AND i.email_address <> ''
@@ -88,6 +89,7 @@ async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | No
     the e-mail of the identity. The last active administrator cannot lose the role.
     """
     async with db.transaction():
+        # The screen that changes roles holds this lock already; the command line does not.
         await wait_to_revoke(db)
         is_removed = role is not Role.ADMINISTRATOR and await administrators.is_one(db, identity_id)
         had = await fetch_rows(
@@ -161,6 +163,7 @@ async def sign_in_by_link(db: Db, link: str, now: datetime) -> str | None:
 
     A link fails if it is unknown, used or expired, or if its person may not sign in.
     """
+    # One statement checks and uses the link, so that two requests at the same time cannot both use it.
     identity_id = await fetch_value(
         db,
         """UPDATE sign_in_links l SET used_at = %(now)s FROM identities i
@@ -279,6 +282,7 @@ async def sign_as_person(db: Db, session: Session, author: Author) -> Person | N
     The calling code must call this in the transaction that writes; the session and the role are locked until its end.
     The identity needs no lock, because disabling it deletes the locked session.
     """
+    # A subquery locks the role, because FOR KEY SHARE cannot lock the optional side of an outer join.
     rows = await fetch_rows(
         db,
         f"""SELECT {queries.PERSON_COLUMNS}, {queries.REPRESENTED}, {SIGN}
@@ -293,6 +297,7 @@ async def sign_as_person(db: Db, session: Session, author: Author) -> Person | N
         author=signature(author),
         now=author.created_date,
     )
+    # The last column is the result of SIGN.
     return Person(*rows[0][:-1]) if rows else None
 
 

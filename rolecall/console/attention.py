@@ -22,6 +22,7 @@ class Attention(msgspec.Struct, frozen=True):
     address: str
 
 
+# The current version has no `until_import`; an account that is gone has no current version.
 _NOW = "JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL"
 _THERE = "JOIN applications p ON p.id = a.application_id AND NOT p.is_archived"
 _FOUND = {
@@ -52,6 +53,7 @@ _PRIVILEGED = f"""SELECT count(DISTINCT a.number)::text AS key, 0 AS place
 
 async def _privileged_accounts(db: Db, now: datetime) -> Attention:
     state = await fetch_value(db, _STATE)
+    # The count is stored, because it reads all holders of all privileged entitlements.
     found = await fetch_computed(db, f"privileged accounts after {state}", _PRIVILEGED, 1, now)
     return Attention(int(found.keys[0]), "Accounts with privileged access", "/accounts?privileged=true")
 

@@ -1,4 +1,7 @@
-"""Draw charts as inline SVG; colours come from the stylesheet. Below a large chart is a table of its numbers."""
+"""Draw charts as inline SVG. Below a large chart is a table of its numbers.
+
+Colours come from the stylesheet. `Markup.format` escapes labels, which may come from imported data.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
@@ -70,6 +73,7 @@ def step_line(
     The chart scales with its container. For a side panel, pass `NARROW` as width, so that the text stays readable.
     """
     top = _round_up(max((level.value for level in levels), default=0))
+    # Do not divide by zero if the chart begins and ends at the same time.
     span = (end - start).total_seconds() or 1
 
     def across(moment: datetime) -> float:
@@ -171,6 +175,7 @@ def meter(parts: Sequence[tuple[str, int]], total: int, size: str = "") -> Marku
     """Draw a bar that the parts of a total fill from the left. The text next to it has the numbers."""
     x, drawn = 0.0, []
     for name, count in parts:
+        # Set attributes instead of a style, because the content security policy forbids inline styles.
         width = count * 100 / (total or 1)
         drawn.append(
             Markup('<rect class="part {}" x="{:.2f}%" width="{:.2f}%" height="100%"></rect>').format(name, x, width)

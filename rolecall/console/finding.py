@@ -67,6 +67,7 @@ async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
     """Return the id of any active person by their complete e-mail, or of a visible person by other words."""
     inner = _IN_BRACKETS.search(words)
     email = (inner[1] if inner else words).strip()
+    # Only a whole e-mail finds people whom the caller may not see: a beginning would let the caller list them.
     bearers = await finding.bearers(db, email) if "@" in email else []
     active = [each for each in bearers if each.status == IdentityStatus.ACTIVE]
     return str(active[0].id) if len(active) == 1 else await the_person(db, field, words, caller)
@@ -158,6 +159,7 @@ _THEIRS = "(%(me)s::uuid IS NULL OR a.owner_id = %(me)s OR %(me)s = ANY(a.provis
 async def _accounts(db: Db, words: str, sight: _Sight | None) -> list[SearchResult]:
     if not words:
         return []
+    # The index on usernames begins with the application, so each application is searched on its own.
     rows = await fetch_rows(
         db,
         f"""SELECT 'Account', x.username, concat_ws(', ', a.name, i.first_name || ' ' || i.last_name),
@@ -200,6 +202,7 @@ async def entitlements_like(db: Db, words: str, me: UUID | None = None) -> list[
     """
     if not words.strip():
         return []
+    # chr(1) separates the names, so that no match spans two of them.
     return await fetch_all(
         db,
         EntitlementMatch,

@@ -73,6 +73,7 @@ def _number(text: str) -> object:
 
 def integer(text: str) -> object:
     """Convert digits, at most the first 9, to an integer; return other text unchanged, to be reported as invalid."""
+    # Nine digits exceed the maximum of every field, so a longer number is reported as too large.
     return int(text[:9]) if text.isascii() and text.isdecimal() else text
 
 
@@ -141,6 +142,7 @@ async def edit_conflict(db: Db, version: str, record: UUID, current: Awaitable[o
     """Return the conflict if the record changed after the form was opened, else None; skip a form without a version."""
     # Serialize concurrent saves, so that the second one sees the changes of the first.
     await execute(db, "SELECT pg_advisory_xact_lock(hashtextextended(%(id)s, 162))", id=str(record))
+    # The current state is read only here, after the lock.
     now = version_of(await current)
     if version in ("", now):
         return None

@@ -1,6 +1,7 @@
 """Serve screens: find the signed-in person, check the scope, run the screen and render the page.
 
-A form (POST) runs in one transaction.
+A form (POST) runs in one transaction. A screen that shows its form again after an error writes in a nested transaction:
+the error rolls back to the savepoint, and the outer transaction can still read what the page shows.
 
 The parameters of a function decorated with `screen` are named after attributes of `Visit`, such as `db`, `form`,
 `person` and `session`. It returns an `HtmlPage` to show, a `SeeOther` to redirect to, or a finished response.
@@ -197,6 +198,7 @@ async def _show(spec: Screen, services: Services, request: AnyRequest) -> ASGIRe
             answer = await _perform(spec, visit)
         except RolecallError as error:
             answer = page_of_error(error)
+        # Only a page shows the notice; a redirect or a download leaves it for the next page.
         if visit.session and isinstance(answer, HtmlPage):
             await actions.mark_seen(db, visit.session, now)
     return _answer(visit, answer)
@@ -209,6 +211,7 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
     async with services.pool.connection() as db:
         visit = await _visit(services, request, db, now)
     if visit.person is None and not spec.is_open:
+        # After signing in, return to the page of the form, because the URL of a form often accepts only POST.
         return redirect(services.config, SeeOther(f"/sign-in?next={quote(_back(request))}"))
     try:
         _permit(spec, visit)
@@ -259,8 +262,10 @@ async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime)
 
 async def _sign(spec: Screen, visit: Visit) -> None:
     """Record the author of the transaction, and check the person again: the form may have taken minutes to arrive."""
+    # This order prevents deadlocks: the lock on revocations, then the one on the person's own session.
     if spec.revokes:
         await wait_to_revoke(visit.db)
+    # The request may have arrived minutes ago, because the body and the lock above take time.
     visit.now = clock.now()
     if visit.session:
         visit.person = await actions.sign_as_person(visit.db, visit.session, _author(spec, visit))
@@ -281,11 +286,13 @@ def _author(spec: Screen, visit: Visit) -> Author:
 
 
 def _permit(spec: Screen, visit: Visit) -> None:
+    # Start again: in a POST this runs several times, and the role may have changed in between.
     visit.acts_by_relation = False
     if spec.scope and spec.scope not in visit.caller.scopes:
         if spec.limits is None or spec.scope not in visit.caller.own_scopes:
             raise Forbidden(spec.scope)
         visit.acts_by_relation = True
+    # Without `limits`, a screen shows the records of everyone.
     if visit.person and visit.person.is_limited and spec.limits is None and not spec.is_open:
         raise Forbidden(spec.scope or Scope.CONFIG_MANAGE)
 
@@ -318,7 +325,9 @@ def _is_from_here(request: AnyRequest, config: Config) -> bool:
     """
     site = request.headers.get("sec-fetch-site")
     if site is not None:
+        # `same-site` is not enough: it includes other hosts of the same domain.
         return site == "same-origin"
+    # Browsers send one of the two headers with a form. Without both, no browser attached our cookie.
     origin = request.headers.get("origin")
     return origin is None or _parts(origin).netloc in (request.headers.get("host"), urlsplit(config.base_url).netloc)
 

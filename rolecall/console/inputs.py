@@ -14,6 +14,7 @@ from rolecall.core.text import is_storable
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_bytes
 
 LONGEST_TEXT = 256
+# Far from the limits of `datetime`, so that a neighbouring month or another time zone cannot overflow.
 FIRST_YEAR, LAST_YEAR = 1900, 9000
 _MOST_FIELDS = 10_000
 Form = dict[str, list[str]]
@@ -29,6 +30,7 @@ async def plain_form(request: AnyRequest, config: Config) -> Carried:
     if content and media_type != "application/x-www-form-urlencoded":
         raise UnsupportedMediaType("Send the form as application/x-www-form-urlencoded")
     try:
+        # Keep empty fields: some forms distinguish a field that was emptied from one that they do not have.
         form = parse_qs(content.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise BrokenForm("The form is not valid UTF-8 or has too many fields. Reload the page and try again") from None

@@ -26,6 +26,7 @@ class LiveSystem(msgspec.Struct, frozen=True):
 
 
 IDENTITIES = {"name": "Identities", "content": "identities"}
+# Do not keep these fields as metadata: they are technical, or their useful parts are read elsewhere.
 _IGNORED = {"ignore": ["id", "schemas", "meta", "emails", "groups", "externalId"]}
 SCIM_USERS: Json = {
     "name": "Users",

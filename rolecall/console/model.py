@@ -120,11 +120,13 @@ def new_secret() -> str:
     return secrets.token_urlsafe(32)
 
 
+# Unlike a password, a secret of 32 random bytes cannot be guessed, so a fast hash is enough.
 def sha256(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
 def hash_password(password: str) -> str:
+    # Each guess costs 64 MiB of memory and a tenth of a second.
     return Argon2id(salt=os.urandom(16), length=32, iterations=3, lanes=1, memory_cost=64 * 1024).derive_phc_encoded(
         password.encode()
     )

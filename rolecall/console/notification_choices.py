@@ -34,6 +34,7 @@ def choices(configured: Collection[Channel], kind: KindDetail, default: str | No
     """Return the choices with their labels: e-mail, the chats that can be chosen, off, and the current choice."""
     chats = [chat for chat in CHATS if chat in configured and (kind.is_chat_allowed or default is None)]
     offered = {f"{channel}/{rhythm}" for channel in (Channel.EMAIL, *chats) for rhythm in Rhythm}
+    # Offer the current choice even if its channel is no longer configured, so that saving the form keeps it.
     offered |= {_OFF, choice_of(kind)}
     labels = {choice: label for choice, label in _LABELS.items() if choice in offered}
     return [(choice, f"{label} (default)" if choice == default else label) for choice, label in labels.items()]

@@ -49,6 +49,7 @@ class Published(msgspec.Struct):
     token_endpoint: str
     jwks_uri: str
     userinfo_endpoint: str | None = None
+    # The default of OpenID Connect Discovery.
     token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
 
 
@@ -73,6 +74,7 @@ class EmailClaims(msgspec.Struct):
 
     @property
     def is_verified(self) -> bool:
+        # Providers send true as a boolean, a text or a number (1 equals True).
         return bool(self.email) and any(word in (True, "true", "1") for word in (self.email_verified, self.xms_edov))
 
 
@@ -89,6 +91,7 @@ async def address_of_provider(config: Config, state: str, attempt: SignInAttempt
         "code_challenge": create_s256_code_challenge(attempt.verifier),
         "code_challenge_method": "S256",
     }
+    # The endpoint may already have a query (RFC 6749, section 3.1).
     mark = "&" if urlsplit(published.authorization_endpoint).query else "?"
     return f"{published.authorization_endpoint}{mark}{urlencode(query)}"
 
@@ -183,6 +186,7 @@ async def _ask(
         async with (
             _WAITING,
             aiohttp.ClientSession(timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()) as session,
+            # A redirect could send the client secret to another host.
             session.request(method, url, data=form, headers=headers, allow_redirects=False) as answer,
         ):
             status, content = answer.status, b""
@@ -192,6 +196,7 @@ async def _ask(
                     raise Unreachable("its answer is too long")
     except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
         raise Unreachable("it does not answer") from error
+    # The token endpoint answers an invalid or used code with an error of the client (RFC 6749, section 5.2).
     if method == "POST" and 400 <= status < 500:
         raise SignInRefused("Your provider did not accept the sign-in")
     if status != 200:

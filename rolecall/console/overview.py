@@ -44,6 +44,7 @@ _MOST_COUNTED = 100
 
 async def waiting(db: Db, person: Person) -> dict[RequirementType, int]:
     """Count the requests that wait for this person's response, up to a limit to keep pages fast."""
+    # One query counts all types, so replace the parameters by columns.
     asked = _ASKED.replace("%(type)s", "each.type").replace("%(status)s", "each.status")
     # Use the reviewers of each type, because a person may stand in for one type of response only.
     asked = asked.replace("%(me)s", "ARRAY(SELECT m.id FROM reviewers m WHERE m.type = each.type)")
@@ -104,6 +105,7 @@ def _reviewer(person: Person, type: RequirementType) -> dict[str, Any]:
 async def _count_asked(db: Db, person: Person, type: RequirementType) -> int:
     count: int = await fetch_value(
         db,
+        # A request occurs once for each rule that asks this person.
         f"SELECT count(DISTINCT p.request_id) {_ASKED}",
         **_reviewer(person, type),
     )
@@ -225,6 +227,7 @@ class RequestColumns(msgspec.Struct, frozen=True):
 async def beside(db: Db, ids: Sequence[UUID]) -> dict[UUID, RequestColumns]:
     rows = await fetch_rows(
         db,
+        # Ratings are stored as words, so compare their positions in the enum.
         """SELECT r.id, r.created_at, coalesce(p.risk, 1), coalesce(p.names[:2], '{}'), coalesce(p.count, 0)
            FROM access_requests r
            LEFT JOIN LATERAL (SELECT max(array_position(%(rising)s, risk_rating)) AS risk, count(*) AS count,
@@ -274,6 +277,7 @@ async def by_day(db: Db, now: datetime) -> dict[datetime, dict[str, int]]:
            GROUP BY 1, 2""",
         since=now - timedelta(days=CHART_DAYS - 1),
     )
+    # `now` is in UTC, and so are the days of the query.
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     days: dict[datetime, dict[str, int]] = {today - timedelta(days=n): {} for n in range(CHART_DAYS - 1, -1, -1)}
     for day, status, count in rows:

@@ -14,6 +14,7 @@ from rolecall.console.picking import line_of
 from rolecall.core.checking import Json
 from rolecall.duties.model import Pattern
 
+# What would end a name in a line; a name that contains it is quoted.
 _SEPARATOR = re.compile(r'"|:(?:\s|$)|(?:^|\s)[=/](?:\s|$)')
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _PLACE = re.compile(r'"(\d+)"')
@@ -26,6 +27,7 @@ def line_of_pattern(pattern: Pattern) -> str:
         return f"{_quoted(pattern.application)}: group {_quoted(pattern.group)}"
     parts = (pattern.header, pattern.section, pattern.permission)
     names = line_of(PermissionName(*(_quoted(part or "") for part in parts)))
+    # Grant is the default of a line too, so it is not written.
     access = "" if pattern.access is Access.GRANT else f" = {pattern.access}"
     return f"{_quoted(pattern.application)}: permission {names.strip()}{access}"
 

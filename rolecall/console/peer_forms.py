@@ -10,6 +10,7 @@ from rolecall.core.checking import Json
 from rolecall.core.errors import Invalid
 from rolecall.sources.shapes import SourceDetail
 
+# msgspec gives the position only in the text of its error.
 _BYTE = re.compile(r"byte (\d+)")
 # How many characters before a JSON error the message quotes.
 _NAMED = 20
@@ -53,6 +54,7 @@ def _place(text: str, said: str) -> str:
     found = _BYTE.search(said)
     if not found:
         return ""
+    # The position may be in the middle of a character.
     before = text.encode()[: int(found[1])].decode(errors="ignore")
     line, quoted = before.count("\n") + 1, before[-_NAMED:].strip() or "its start"
     return f"; the JSON is invalid from line {line} on, after {quoted}"

@@ -333,6 +333,7 @@ async def events_between(db: Db, first: datetime, end: datetime, caller: Caller)
     """List the first 1000 events that take effect between two times and that the caller may see."""
     within = await visible_people(db, caller)
     limited = "" if within is None else f"AND e.identity_id = ANY(%(within)s) AND {NOT_OWN_OFFBOARDING}"
+    # The key begins with the effective date, so the index finds these events.
     return await fetch_all(
         db,
         EventOfDay,
@@ -382,6 +383,7 @@ class HookNumbers(msgspec.Struct, frozen=True):
 async def hook_numbers(db: Db, ids: Sequence[UUID]) -> dict[UUID, HookNumbers]:
     """Return the number of deliveries of each webhook by status, and its last problem (`_last_problems`)."""
     hooks, status = [str(id) for id in ids], DeliveryStatus
+    # Add up stored totals: counting the deliveries would read all of them.
     totals = {each: await totals_by(db, "webhook_deliveries", "webhook_id", hooks, status=each) for each in status}
     problems = await _last_problems(db, ids)
     return {

@@ -103,6 +103,7 @@ def _percent(share: float | None) -> str:
 
 def _seconds(seconds: float) -> str:
     """Return a short duration with an abbreviated unit: `21 s`, `4 min`."""
+    # No-break spaces keep a number and its unit on one line.
     return f"{seconds:.0f}\u00a0s" if seconds < 120 else f"{seconds / 60:.0f}\u00a0min"
 
 
@@ -133,6 +134,7 @@ def _as_word(text: str) -> str:
 def _initials(name: str) -> str:
     """Return the initials of a name: the first letters of the first and last word."""
     words = [word for word in name.split() if word[0].isalnum()]
+    # A name of one word has one initial.
     return "".join(word[0] for word in dict.fromkeys((words[0], words[-1]))).upper() if words else "?"
 
 
@@ -144,6 +146,7 @@ def _first_last(name: str) -> str:
 
 def _tint(name: str) -> str:
     """Return the letter of one of six colours; a name has the same colour on every page."""
+    # Do not use `hash`: its results for texts differ between processes.
     return "abcdef"[sum(map(ord, name)) % 6]
 
 

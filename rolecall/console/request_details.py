@@ -141,6 +141,7 @@ def _milestones(
         RequirementType.VERIFY: ("Verified", request.verified_on),
     }
     named = {type: " or ".join(_waits_for(request, type, carrying)) for type in steps}
+    # The API detail has no creation date, but the activity begins when the request is created.
     asked = min((entry.created_date for entry in request.activity), default=None)
     return [
         ("Requested", asked, "", False),

@@ -97,6 +97,7 @@ def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[A
         status = plain.status_code or 500
         if status == 405 and request.method == "GET":
             return _page_of_form(request)
+        # Keep the headers of the plain response, such as Retry-After.
         headers = {**plain.headers, "Content-Security-Policy": CSP}
         text = _error_text(_problem(status, _IN_WORDS.get(status, plain.content.message)))
         return Response(text, status_code=status, headers=headers, media_type=MediaType.HTML)
@@ -107,6 +108,7 @@ def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[A
 def _page_of_form(request: AnyRequest) -> Response[None]:
     """Redirect a GET of a URL that only accepts forms to the page of the form, for example after a reload."""
     above = str(request.scope["path"]).rstrip("/").rpartition("/")[0] or "/"
+    # The path is decoded here, so quote it again for the header.
     return Response(None, status_code=303, headers={"Location": quote(above)})
 
 
@@ -136,6 +138,7 @@ def a_cookie(config: Config, name: str, value: str, lasts: timedelta) -> str:
     """Build a Set-Cookie header; an empty value deletes the cookie."""
     secure = "Secure; " if _is_https(config) else ""
     life = int(lasts.total_seconds()) if value else 0
+    # Lax, not Strict: the cookie must also arrive when the OpenID provider or another site leads here.
     return f"{cookie_name(config, name)}={value}; Path=/; {secure}HttpOnly; SameSite=Lax; Max-Age={life}"
 
 
@@ -147,4 +150,5 @@ def redirect(config: Config, answer: SeeOther) -> ASGIResponse:
     headers = {"Location": answer.location if _LOCAL.fullmatch(answer.location) else "/"}
     if answer.session is not None:
         headers["Set-Cookie"] = a_cookie(config, SESSION_COOKIE, answer.session, SESSION_LASTS)
+    # After 303 the browser sends a GET, so reloading the next page does not send the form again.
     return ASGIResponse(status_code=303, headers=headers)

@@ -82,6 +82,7 @@ async def send_links(pool: Pool, config: Config, now: datetime) -> bool:
         async with written_by(db, "sign-in-mails", by_system("send_sign_in_links", now)):
             mails = await _claim(db, delivery, config, now)
     for mail in mails:
+        # Send outside of a transaction, because the mail server may be slow.
         outcome, response = await direct.deliver(mail.message, delivery, config)
         async with pool.connection() as db, written_by(db, "sign-in-mails", by_system("send_sign_in_links", now)):
             await _record(db, mail, delivery, outcome, response, now)
@@ -110,6 +111,7 @@ async def _claim(db: Db, delivery: Delivery, config: Config, now: datetime) -> l
         secret = await actions.create_link(db, person.id, now, MAILED_LINK_LASTS)
         link = f"{config.base_url}/sign-in/"
         message = _message(person, link + secret, config)
+        # Both messages have the same id, because the log may keep the redacted one instead of the one that is sent.
         mails.append(_LinkMail(id, attempt, secret, message, _message(person, link + _REDACTED, config, message.id)))
     return mails
 

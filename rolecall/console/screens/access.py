@@ -69,6 +69,7 @@ async def show_catalogue(db: Db, caller: Caller, query: dict[str, Any], facts: F
     applications = await console.live_applications(db)
     found = await facets(db, filters, [one.id for one in applications])
     page = await queries.by_name(db, query["page"], filters, then.moment)
+    # Remove the parameter, so that the links of the page do not contain it.
     can_wait = bool(query.pop("trends", False))
     trends = await sparklines(db, page.items, then.moment or facts.now, facts.now, can_wait=can_wait)
     return HtmlPage(

@@ -147,6 +147,7 @@ async def change_application(db: Db, caller: Caller, id: str, form: Form, facts:
         return _form({**form, "version": [late.version]}, {}, application, late)
     try:
         async with db.transaction():
+            # An absent field would be kept, so a field that was emptied must be null.
             raw = {"ownerId": None, "schedule": None, **await _body(db, form)}
             if cron := first(form, "schedule.cron"):
                 begin = "schedule.locations."
@@ -232,6 +233,7 @@ async def show_account(db: Db, caller: Caller, id: str, query: dict[str, Any], f
     label = await finding.label_of(db, account.identity_id)
     held = await access_of_account(db, account.id, then.moment)
     named = [(application_id, entry.header, entry.section, entry.permission) for entry in held.access]
+    # Do not suggest people whom a limited person may not see.
     candidates = (
         []
         if label or caller.is_limited

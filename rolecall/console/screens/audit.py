@@ -25,6 +25,7 @@ def _zone(text: str) -> ZoneInfo | None:
     """Parse the name of a time zone; return None if it is unknown."""
     try:
         return ZoneInfo(text)
+    # `ZoneInfo` reads a file, so it raises other errors for a folder, an impossible path or a name that is too long.
     except (ValueError, OSError, ZoneInfoNotFoundError):
         return None
 
@@ -79,6 +80,7 @@ def _which(query: dict[str, Any], config: Config) -> queries.Filter:
         caller_id=query.get("callerId"),
         action=query.get("action"),
         since=datetime.combine(first, time(), zone) if first else None,
+        # The end is exclusive.
         until=datetime.combine(last + timedelta(days=1), time(), zone) if last else None,
     )
 
@@ -123,6 +125,7 @@ async def export(pool: Pool, query: dict[str, Any], config: Config) -> ASGIRespo
 
 
 async def _lines(pool: Pool, which: queries.Filter) -> AsyncGenerator[bytes]:
+    # The stream takes a connection of its own: that of the screen is returned before the response is sent.
     async with pool.connection() as db:
         async for row in queries.rows_of(db, which):
             yield queries.as_line(row)

@@ -41,6 +41,7 @@ _TEXTS = (
     "memberValue",
 )
 _LISTS, _NUMBERS = ("objectClasses", "changedAttributes"), ("stepsPerMinute", "removalsPerHour")
+# Propose a dry run, so that a new carrier sends nothing until a person turns it on.
 _NEW = {"mode": CarrierMode.DRY_RUN, "accountName": "{email}", "stepsPerMinute": "60", "removalsPerHour": "20"}
 
 
@@ -155,6 +156,7 @@ def _current(carrier: CarrierDetail | None) -> dict[str, str]:
 
 def _body(form: Form) -> Json:
     body = {**peer_body(form), "attributes": json_object("attributes", first(form, "attributes"))}
+    # Leave out empty fields, so that their defaults apply.
     body |= {name: text for name in _TEXTS if (text := first(form, name))}
     body |= {name: integer(text) for name in _NUMBERS if (text := first(form, name))}
     return body | {name: _split(first(form, name)) for name in _LISTS}

@@ -74,6 +74,7 @@ async def _page(
 ) -> HtmlPage:
     conflict = await queries.get(db, id, facts.now)
     rule = await duties.get_rule(db, conflict.rule.id)
+    # Only committed rules have conflicts.
     assert rule.committed
     people = await approving.approvers_for(db, conflict)
     pending, withdrawable, is_current = conflict.pending, conflict.withdrawable, conflict.until is None
@@ -87,6 +88,7 @@ async def _page(
         "over_time": conflict_chart(conflict, *spans, facts.now.astimezone(facts.zone)),
         "removals": removals(conflict.sides, await queries.removal_requests(db, conflict.identity.id)),
         "supervisor": (await identities.get(db, str(conflict.identity.id))).supervisor_name,
+        # The number of holders without this person.
         "remaining": {id: count - 1 for id, count in counts.items()},
         "control": next((duty for duty in rule.duties if duty.id == rule.committed.without), None),
         "owners": await console.people_names(db, [rule.committed.owner_id] if rule.committed.owner_id else []),
@@ -101,6 +103,7 @@ async def _page(
     return HtmlPage("conflict.html", values, 400 if problems else 200)
 
 
+# Exceptions need no scope: the actions check the person's relation to the conflict.
 @screen("POST", "/conflicts/{id:str}/except", limits=RecordType.CONFLICT)
 async def request_exception(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> HtmlPage | SeeOther:
     try:

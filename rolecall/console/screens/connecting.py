@@ -23,6 +23,7 @@ from rolecall.core.ids import known_guid
 
 _SCOPE = Scope.CONFIG_MANAGE
 _COLUMNS = "/applications/{id:str}/columns"
+# Empty rows for further columns: without JavaScript, a form cannot add rows.
 _EMPTY_ROWS = 3
 
 
@@ -101,6 +102,7 @@ def _sent(form: Form, key: str) -> dict[str, str]:
 async def change_columns(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     application_id = known_guid("Application", id)
     configured = (await queries.configuration(db, application_id)).connector
+    # The connector is replaced as a whole, so send all of it with the changed columns.
     connector: Any = msgspec.to_builtins(configured)
     for at, file in enumerate((connector and connector["files"]) or ()):
         file["columns"] = _sent(form, f"{at}.0")

@@ -214,6 +214,7 @@ def _problems(error: Invalid) -> dict[str, str]:
     return {field: sentence(Invalid(*problems)) for field, problems in found.items() if problems}
 
 
+# A header can contain line breaks.
 _FIELD = re.compile(r"field\.([0-9]{1,4})\.([0-9]{1,4})\.(.*)", re.DOTALL)
 _SPLIT = re.compile(r"split\.([0-9]{1,4})\.([0-9]{1,4})")
 _LINE = re.compile(r"[0-9]{1,4}")
@@ -261,6 +262,7 @@ async def try_draft(db: Db, caller: Caller, id: str, form: Form) -> SeeOther:
     draft = known_guid("DryRun", id)
     if "rejects" in form:
         await drafts.allow_rejects(db, caller, draft)
+    # Lock the draft, and raise NotFound unless it is a draft of this person.
     await queries.draft_of(db, draft, caller)
     await dry_runs.run_draft(db, draft)
     return SeeOther(f"/drafts/{id}")
@@ -270,6 +272,7 @@ async def try_draft(db: Db, caller: Caller, id: str, form: Form) -> SeeOther:
 async def save_draft(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     draft = known_guid("DryRun", id)
     try:
+        # A taken name is reported on the page where it can be changed.
         await drafts.require_free_name(db, caller, draft)
     except Invalid as error:
         return await _reading_page(db, caller, draft, _problems(error))

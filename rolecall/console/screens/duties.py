@@ -125,6 +125,7 @@ async def _picks(db: Db, form: Form) -> FoundAccess | None:
 
 async def _with_picks(db: Db, form: Form) -> Form:
     """Return the form with a line for each group and permission that was ticked in the last search."""
+    # The results belong to the application of the search; the form may now name another one.
     application = guid(first(form, "searchedIn"))
     name = (await applications.names(db, [application])).get(application) if application else None
     if not name:

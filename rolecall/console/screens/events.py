@@ -74,6 +74,7 @@ async def show_events(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage
         if caller.is_limited
         else queries.by_effective_date(db, query["page"], **filters)
     )
+    # The totals include the events of everyone.
     counts = {} if caller.is_limited else await totals_by(db, "personnel_events", "status", list(WorkStatus))
     values = {
         "page": page,
@@ -152,9 +153,11 @@ async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Html
         async with db.transaction():
             named = await with_people(db, form, "identityId", "identity.supervisorId", caller=caller)
             raw = given(named, *fields)
+            # An empty id removes the supervisor; `given` leaves out empty fields.
             if first(form, "noSupervisor") and not first(form, "identity.supervisorId"):
                 put(raw, "identity.supervisorId", "")
             if first(form, "preview"):
+                # A preview can reveal the access of a person, so it needs the same right as the event.
                 await require_own_people(db, caller, guid(raw.get("identityId")))
                 known = await actions.gather_facts(db, raw, facts)
                 shown_plan = await previewing.preview(db, {**raw, "type": type}, known)

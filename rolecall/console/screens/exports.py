@@ -60,6 +60,7 @@ async def require_list(db: Db, caller: Caller, source: ListSource, given: dict[s
     await record_access.require(db, caller, type, str(id))
 
 
+# This screen needs no scope of its own: `require_list` checks the scope of the list.
 @screen("GET", "/export/{id:str}", limits=OWN, query={"format": a_format})
 async def export_list(
     request: AnyRequest,
@@ -74,9 +75,11 @@ async def export_list(
     source = list_named(id) if is_from_here(request) else None
     if source is None:
         raise NotFound("List", id)
+    # Every screen has the parameter `page`, and an empty field of a form is not a filter.
     given = {name: text for name, text in request.query_params.items() if name not in ("format", "page") and text}
     filters = read_filters(source, given)
     await require_list(db, caller, source, given)
+    # `a_format` returns None for JSON, which is not offered here.
     format = query.get("format") or Format.CSV
     plan = Plan(id=new_id(), list=source.name, filters=given, columns=source.columns, format=format)
     return await exporting.begin(

@@ -58,6 +58,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
             "attention": await _attention(db, caller, now),
             "failing_reports": await reports.failing(db) if Scope.CONFIG_MANAGE in caller.scopes else [],
             "open_conflicts": await conflicts.open_count(db),
+            # The first of `reviews_as` is the person.
             "reviews": await reviews.waiting_for(db, person.id, person.reviews_as()[1:]),
             "overdue_reviews": await workspace.count_overdue(db, now),
             "unreviewed": await coverage.overdue_count(db, now),
@@ -141,6 +142,7 @@ def _drawn(bars: list[Stack]) -> list[str]:
 @screen("GET", "/search", limits=OWN, query={"q": some_words})
 async def show_results(db: Db, person: Person, caller: Caller, query: dict[str, Any]) -> HtmlPage:
     words = query.get("q") or ""
+    # The search also finds kinds of records that the role does not allow.
     found = [one for one in await finding.search(db, words, caller) if _SCOPES[one.kind] in caller.scopes]
     screens = [
         finding.SearchResult("Screen", name, "", address)

@@ -93,6 +93,7 @@ def _why_not_continued(hold: queries.Hold, caller: Caller) -> str | None:
 async def stream_log(db: Db, id: str, pool: Pool, request: AnyRequest) -> ASGIResponse:
     """Stream the log from the database as server-sent events; any process can continue a stream."""
     run = await queries.get(db, known_guid("ApplicationImport", id))
+    # A browser that reconnects sends the number of the last line that it received.
     last = request.headers.get("last-event-id", request.query_params.get("after", ""))
     # Read at most 18 digits, which fit into a bigint.
     known = int(last[:18]) if last.isascii() and last.isdecimal() else 0
@@ -155,6 +156,7 @@ async def roll_back(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
 @screen("GET", "/applications/{id:str}/upload", scope=Scope.IMPORTS_WRITE, limits=RecordType.APPLICATION, needs=IMPORT)
 async def show_upload(db: Db, caller: Caller, id: str, config: Config) -> HtmlPage:
     target = await queries.target(db, known_guid("Application", id))
+    # Refuse here too, before the person chooses files.
     require_import_right(caller, is_identity_source=target is not None and target.is_identity_source)
     return await _upload_page(db, known_guid("Application", id), config, {})
 

@@ -216,6 +216,7 @@ async def change_notification_template(
 ) -> HtmlPage | SeeOther:
     """Save, reset or preview the text, depending on the button that was pressed."""
     kind, act = _known(id), first(form, "act")
+    # Browsers send line breaks as CRLF; the stored text has LF.
     text = {"subject": first(form, "subject"), "body": "\n".join(form.get("body", [""])[0].splitlines()).strip()}
     edited: Form = {**{name: [value] for name, value in text.items()}, "version": [first(form, "version")]}
     if act == "preview":

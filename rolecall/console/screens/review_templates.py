@@ -59,6 +59,7 @@ async def _body(db: Db, form: Form, before: Json | None = None) -> Json:
     """
     before = before or {}
     review = {**before, **body_of(await with_people(db, form, *PEOPLE), before.get("stages", ()))}
+    # Each review gets a name of its own; the name in the form is that of the template.
     review.pop("name", None)
     numbers = {name: int(text) if (text := first(form, name)).isdecimal() else text for name in _NUMBERS}
     return {**given(form, "name", "nextOn"), **numbers, "opens": first(form, "opens") == "yes", "review": review}
@@ -122,6 +123,7 @@ async def change_review_template(db: Db, id: str, form: Form, facts: Facts) -> H
     try:
         async with db.transaction():
             raw = await _body(db, form, found.review)
+            # A template keeps its name.
             raw.pop("name", None)
             changed = await templates.change_template(db, id, raw, facts)
     except Invalid as error:

@@ -129,6 +129,7 @@ async def _by_person(
     )
     page = await item_queries.items(db, review.id, query["page"], filters)
     ids = [one.id for one in page.items]
+    # The link may select an item that was decided meanwhile and has left this tab.
     chosen: UUID | None = query.get("selected") if query.get("selected") in ids else (ids[0] if ids else None)
     can_decide = {one.id for one in page.items if is_open_for(person, review, one)}
     open_items = {one.id for one in page.items if one.id in can_decide and one.status is ReviewItemStatus.PENDING}
@@ -195,6 +196,7 @@ def _decision_body(form: Form) -> Json:
     return raw
 
 
+# Deciding needs no scope: the action checks for whom the person reviews.
 @screen("POST", "/review-items/{id:str}/decide", limits=_ITEM)
 async def decide_review_item(db: Db, id: str, form: Form, person: Person, caller: Caller, facts: Facts) -> SeeOther:
     raw = _decision_body(form)
@@ -268,6 +270,7 @@ async def reassign_review_items(db: Db, id: str, form: Form, caller: Caller, fac
     moved, problems = 0, set[str]()
     for item in await workspace.undecided_items(db, review.id, known_guid("Reviewer", first(form, "reviewerId"))):
         try:
+            # A savepoint for each item: one that fails does not undo the others.
             async with db.transaction():
                 await moving.reassign(db, caller, str(item), raw, facts)
             moved += 1

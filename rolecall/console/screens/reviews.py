@@ -59,6 +59,7 @@ async def show_reviews(db: Db, person: Person, query: dict[str, Any], now: datet
     values = {
         "page": listed,
         "query": query,
+        # The first of `reviews_as` is the person.
         "mine": await queries.waiting_for(db, person.id, person.reviews_as()[1:]),
         "statuses": list(ReviewStatus),
         "types": list(ReviewType),
@@ -253,6 +254,7 @@ async def _progress(db: Db, review: ReviewDetail, person: Person, now: datetime,
         reviewers = [one for one in reviewers if one.reviewer_id in person.reviews_as()]
     waiting = [one for one in review.progress.reviewers if one.to_submit]
     counts = review.items
+    # Withdrawn items need no decision.
     total = counts.total - counts.withdrawn
     decided = total - counts.pending
     return {

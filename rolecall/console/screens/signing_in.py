@@ -20,7 +20,9 @@ from rolecall.web.bodies import AnyRequest
 from rolecall.web.services import Services
 
 _ATTEMPT = "rolecall-attempt"
+# Anyone can start an attempt, which is stored, so limit its size.
 _LONGEST_NEXT = 2000
+# The same text whether or not a person has the e-mail (user enumeration).
 _WRONG = "E-mail or password is wrong"
 _SPENT = "This link was already used, has expired or is not valid. Ask for a new one"
 _NO_MAIL = "Links by e-mail are not available, because no mail server is configured. Ask an administrator for a link"
@@ -129,6 +131,7 @@ async def show_link() -> HtmlPage:
 
 @screen("POST", "/sign-in/{id:str}", open=True)
 async def sign_in_by_link(db: Db, id: str, now: datetime, config: Config) -> HtmlPage | SeeOther:
+    # Attempts are not limited: the secret of a link cannot be guessed.
     session = await actions.sign_in_by_link(db, id, now)
     return SeeOther("/", session=session) if session else _sign_in_page(config, _SPENT, status=401)
 
@@ -170,6 +173,7 @@ async def come_from_provider(db: Db, request: AnyRequest, config: Config, now: d
     said = request.query_params
     state, cookie = said.get("state", ""), request.cookies.get(cookie_name(config, _ATTEMPT), "")
     # The cookie binds the state to the browser that started the sign-in, which prevents login CSRF.
+    # Some providers name themselves in `iss` (RFC 9207), which detects responses of another provider.
     is_ours = secrets.compare_digest(state.encode(), cookie.encode()) and said.get("iss") in (None, config.oidc_issuer)
     attempt = await actions.end_attempt(db, state, now) if is_ours else None
     if attempt is None:

@@ -86,6 +86,7 @@ async def _test(request: AnyRequest, config: Config, carried: Carried) -> Carrie
     try:
         raw = {"source": _body(carried.raw)} if "kind" in carried.raw else {}
         result: TestResult = await tests.test_source(services.pool, request.user, id, raw, facts, config)
+    # Keep the error for the screen, which can show problems next to the fields.
     except (NotFound, Invalid) as error:
         result = error
     return msgspec.structs.replace(carried, raw=TestedForm(carried.raw if "kind" in carried.raw else None, result))
@@ -124,6 +125,7 @@ async def create_push_token(db: Db, caller: Caller, id: str, form: Form, facts: 
     return HtmlPage("secret.html", said)
 
 
+# No delay is needed: each request with such a token looks the token up.
 @screen("POST", "/scim-tokens/{id:str}/revoke", scope=_SCOPE, revokes=True)
 async def revoke_push_token(db: Db, caller: Caller, id: str, now: datetime) -> SeeOther:
     application_id = await pushes.revoke_push_token(db, caller, known_guid("SCIM token", id), now)

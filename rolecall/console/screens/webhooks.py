@@ -50,6 +50,7 @@ async def _form(db: Db, form: Form, problems: dict[str, str]) -> HtmlPage:
 
 
 def _body(form: Form) -> Json:
+    # Null removes the restriction to one application.
     application = first(form, "applicationId") or None
     return {
         **given(form, "name", "url"),
