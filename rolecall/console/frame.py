@@ -160,19 +160,9 @@ def screen(
         readers = {name: optional(reader) for name, reader in (query or {}).items()}
         wants = frozenset(inspect.signature(function).parameters)
         spec = Screen(
-            scope,
-            limits,
-            needs,
-            open,
-            readers,
-            read_body,
-            prepare,
-            verbs or {},
-            delay_seconds,
-            revokes,
-            function,
-            wants,
-        )
+            scope, limits, needs, open, readers, read_body, prepare,
+            verbs or {}, delay_seconds, revokes, function, wants,
+        )  # fmt: skip
         serve = _show if method == "GET" else _act
 
         async def endpoint(request: Request[Any, Any, Any]) -> ASGIResponse:
