@@ -27,6 +27,7 @@ from rolecall.scim_server.shapes import NewPushToken, PushTokenBody
 from rolecall.tokens.model import new_secret, public_id, sha256
 
 MOST_TOKENS = 20
+# A token may be used thousands of times a minute; do not write its row each time.
 _LAST_USE_PRECISION = timedelta(minutes=1)
 
 
@@ -51,6 +52,7 @@ async def begin_push(db: Db, application_id: UUID, now: datetime) -> None:
 
 async def end_push(db: Db, application_id: UUID, now: datetime) -> None:
     """Revoke the tokens of an application and delete its pushed resources; keep imported data."""
+    # Delete the push first: the deletion waits for running writes, and later ones find no push.
     if not await execute(db, "DELETE FROM scim_pushes WHERE application_id = %(id)s", id=application_id):
         return
     await execute(
@@ -65,6 +67,7 @@ async def end_push(db: Db, application_id: UUID, now: datetime) -> None:
 async def create_push_token(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> NewPushToken:
     """Create a token. For an identity source the caller needs `identities:write`, because its users become people."""
     await _require_right(db, caller, application_id)
+    # A token without expiry needs an explicit null; an omitted field means the default.
     never = "expiresInDays" in raw and raw["expiresInDays"] is None
     body = check(PushTokenBody, raw, facts)
     sql = "SELECT count(*) FROM scim_tokens WHERE application_id = %(id)s AND revoked_at IS NULL"
@@ -85,6 +88,7 @@ async def create_push_token(db: Db, caller: Caller, application_id: UUID, raw: J
         expires_at=None if never else facts.now + timedelta(days=body.expires_in_days or 0),
     )
     if not made:
+        # Revoked tokens keep their names, because audit entries refer to a token by its name.
         taken = f"A token named {body.name} already exists; choose another name (revoked tokens keep theirs)"
         raise Invalid.on("name", taken)
     return NewPushToken(**msgspec.structs.asdict(await queries.token(db, id)), secret=secret)
@@ -114,6 +118,7 @@ async def _require_right(db: Db, caller: Caller, application_id: UUID, *, is_rev
         raise NotFound("Application", application_id)
     is_identity_source, has_push = rows[0]
     require_import_right(caller, is_identity_source=is_identity_source)
+    # Tokens remain in the database after their push has ended, and revoking one again succeeds.
     if not has_push and not is_revoked:
         raise NotFound("SCIM push of application", application_id)
 
@@ -125,6 +130,7 @@ async def keep_last_use(db: Db, token: PushToken, now: datetime) -> None:
 
 async def sign_as_push(db: Db, token: PushToken, author: Author) -> None:
     """Check the token inside the writing transaction, record the author, and lock the push until the commit."""
+    # KEY SHARE conflicts with the FOR UPDATE of a revocation, but not with an update of `last_used_at`.
     found = await fetch_value(
         db,
         f"""SELECT true, {SIGN} FROM scim_tokens t JOIN scim_pushes p ON p.application_id = t.application_id
@@ -169,6 +175,7 @@ async def replace_resource(db: Db, target: PushTarget, id: UUID, raw: Resource, 
     resource = checked_resource(raw, target.kind)
     is_changed = await _write(db, target, found, resource)
     if MEMBERS in target.kind.attributes:
+        # A PUT replaces the whole group: without members in the body, it removes all of them.
         change = MemberChange(PatchVerb.REPLACE, member_ids(pushed_members(raw)))
         is_changed |= await _change_members(db, target, id, change)
     await _finish(db, target, id, is_changed)
@@ -182,11 +189,13 @@ async def patch_resource(db: Db, target: PushTarget, id: UUID, raw: object, if_m
     for change in patched.members:
         is_changed |= await _change_members(db, target, id, change)
     await _finish(db, target, id, is_changed)
+    # Do not read the members: the response to a PATCH of a group has no body.
     return await _stored(db, target, id, with_members=False)
 
 
 async def delete_resource(db: Db, target: PushTarget, id: UUID, if_match: str) -> None:
     await _current(db, target, id, if_match)
+    # Before the deletion, which also deletes the memberships that tell the groups.
     await execute(
         db,
         """UPDATE scim_resources SET version = version + 1, changed_at = %(now)s
@@ -216,6 +225,7 @@ async def _stored(db: Db, target: PushTarget, id: UUID, *, with_members: bool = 
 
 def is_among(etag: str, header: str) -> bool:
     """Return whether a header such as If-Match lists the ETag or `*`, by weak comparison."""
+    # Our ETags are weak, so the strong comparison that HTTP requires for If-Match would never match.
     given = [each.strip().removeprefix("W/") for each in header.split(",")]
     return "*" in given or etag.removeprefix("W/") in given
 
@@ -238,6 +248,7 @@ async def _write(db: Db, target: PushTarget, found: StoredResource, resource: Re
 
 
 async def _finish(db: Db, target: PushTarget, id: UUID, is_changed: bool) -> None:
+    # Identity providers repeat requests; one that changes nothing must not start an import.
     if is_changed:
         sql = "UPDATE scim_resources SET version = version + 1, changed_at = %(now)s WHERE id = %(id)s"
         await execute(db, sql, id=id, now=target.now)
@@ -247,6 +258,7 @@ async def _finish(db: Db, target: PushTarget, id: UUID, is_changed: bool) -> Non
 async def _keep_change(db: Db, target: PushTarget) -> None:
     await execute(
         db,
+        # Keep the time of the first change, because the longest wait before an import begins there.
         """UPDATE scim_pushes SET changed_at = %(now)s, waiting_since = coalesce(waiting_since, %(now)s)
            WHERE application_id = %(id)s""",
         id=target.application_id,
@@ -266,6 +278,7 @@ def _name_key(target: PushTarget, resource: Resource) -> str:
 
 
 async def _require_free_name(db: Db, target: PushTarget, id: UUID, resource: Resource) -> None:
+    # The lock on the push prevents two requests from taking the same name at once.
     taken = await fetch_value(
         db,
         """SELECT id FROM scim_resources WHERE application_id = %(application_id)s AND kind = %(kind)s
@@ -286,6 +299,7 @@ async def _change_members(db: Db, target: PushTarget, id: UUID, change: MemberCh
         case PatchVerb.ADD:
             return await _add_members(db, target, id, change.ids)
         case PatchVerb.REPLACE:
+            # Delete only members that are not sent again, so that an unchanged list counts as no change.
             gone = await execute(
                 db,
                 "DELETE FROM scim_members WHERE group_id = %(id)s AND member_id <> ALL(%(ids)s::uuid[])",
@@ -318,6 +332,7 @@ async def _add_members(db: Db, target: PushTarget, id: UUID, members: dict[str, 
     if not members:
         return False
     given = {"ids": list(members), "displays": list(members.values()), "application_id": target.application_id}
+    # The foreign key of members alone would accept the resources of other applications.
     missing = await fetch_value(
         db,
         """SELECT g.id FROM unnest(%(ids)s::uuid[]) AS g (id) WHERE NOT EXISTS (
@@ -326,6 +341,7 @@ async def _add_members(db: Db, target: PushTarget, id: UUID, members: dict[str, 
     )
     if missing:
         raise invalid_value(f"The member {missing} does not exist")
+    # Update a display name only if it differs, so that the row count tells whether the group changed.
     added = await execute(
         db,
         """INSERT INTO scim_members (group_id, member_id, display)

@@ -24,11 +24,13 @@ def service_provider(config: Config) -> Resource:
     return {
         "schemas": [f"{CORE}ServiceProviderConfig"],
         "patch": _ON,
+        # RFC 7643 requires the limits even of a server without bulk operations.
         "bulk": {**_OFF, "maxOperations": 0, "maxPayloadSize": 0},
         "filter": {**_ON, "maxResults": MOST_RESULTS},
         "changePassword": _OFF,
         "sort": _OFF,
         "etag": _ON,
+        # From RFC 9865. There is no `cursorTimeout`, because cursors do not expire.
         "pagination": {
             "cursor": True,
             "index": True,
@@ -38,6 +40,7 @@ def service_provider(config: Config) -> Resource:
         },
         "authenticationSchemes": [
             {
+                # Of the types in RFC 7643, section 5, only this one means a bearer token.
                 "type": "oauthbearertoken",
                 "name": "Bearer token",
                 "description": "A SCIM token of the application, in the header Authorization",

@@ -32,6 +32,7 @@ _SIGNS = {
     CompareOperator.LT: "<",
     CompareOperator.LE: "<=",
 }
+# Not LIKE, because `%` and `_` in a value must have no special meaning.
 _TEXT = {
     CompareOperator.CO: "strpos({found}, {wanted}) > 0",
     CompareOperator.SW: "starts_with({found}, {wanted})",
@@ -82,8 +83,10 @@ class SqlFilter:
         if indexed := self._indexed(path, term):
             return indexed
         if term.operator is CompareOperator.NE:
+            # Negate the whole condition, so that `ne` also matches resources without the attribute.
             return f"NOT {self._comparison(msgspec.structs.replace(term, operator=CompareOperator.EQ))}"
         if term.value is None:
+            # Attributes with the value null are not stored, so `eq null` means that the attribute is absent.
             self._require_equality(term)
             return f"NOT {self._exists(path, 'true')}"
         is_exact = path.declared is not None and path.declared.case_exact
@@ -96,6 +99,7 @@ class SqlFilter:
     def _indexed(self, path: AttributePath, term: Comparison) -> str | None:
         names = [key.lower() for key in path.keys]
         if names == ["id"] and term.operator is CompareOperator.EQ:
+            # A value that is not a GUID becomes NULL, which matches no resource.
             return f"r.id = {self._param(guid(str(term.value)))}::uuid"
         if names[0] == "meta":
             return self._meta(names, term)
@@ -169,6 +173,7 @@ class SqlFilter:
 
     def _test(self, found: str, operator: CompareOperator, value: ScalarValue | object, is_exact: bool) -> str:
         """Compile a comparison of a JSON value. A number or boolean matches only values of its own type."""
+        # A test of a missing value must return false, because the negation of NULL would not match either.
         if isinstance(value, bool | int | float):
             wanted = f"{self._param(msgspec.json.encode(value).decode())}::jsonb"
             if operator in OF_TEXTS or (isinstance(value, bool) and operator not in EQUALITIES):
@@ -180,6 +185,7 @@ class SqlFilter:
             text, wanted = f"lower({text})", f"lower({wanted})"
         if operator in OF_TEXTS:
             return f"coalesce({_TEXT[operator].format(found=text, wanted=wanted)}, false)"
+        # Compare by code point, as `matches` does, regardless of the collation of the database.
         return f'coalesce({text} {_SIGNS[operator]} {wanted} COLLATE "C", false)'
 
     def _require_equality(self, term: Comparison) -> None:

@@ -17,6 +17,7 @@ from rolecall.scim_server.model import ScimError, ScimErrorType
 LONGEST_FILTER = 10_000
 DEEPEST_FILTER = 20
 MOST_TERMS = 100
+# The alternatives begin with different characters, so that matching takes linear time.
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[()\[\]]|[^\s()\[\]"]+)', re.DOTALL)
 
 
@@ -76,6 +77,7 @@ def tokens_of(text: str) -> list[str]:
     if len(text) > LONGEST_FILTER:
         raise invalid_filter(f"The filter is longer than {LONGEST_FILTER:,} characters")
     found, at = [], 0
+    # White space at the end would match no token.
     text = text.strip()
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -183,6 +185,7 @@ def _value(token: str) -> ScalarValue:
         found: ScalarValue = msgspec.json.decode(word, type=str | int | float | bool | None)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise invalid_filter(f"{token[:50]} is not a value; texts need quotation marks") from None
+    # PostgreSQL accepts no NUL characters in texts.
     if isinstance(found, str) and "\x00" in found:
         raise invalid_filter("A value must not contain NUL characters")
     return found
@@ -240,6 +243,7 @@ OF_TEXTS = (CompareOperator.CO, CompareOperator.SW, CompareOperator.EW)
 
 def compares(term: Comparison, found: object) -> bool:
     wanted: object = term.value
+    # Test for booleans first, because Python counts them as integers.
     if isinstance(found, bool):
         # Entra writes roles[primary eq "True"].
         wanted = as_flag(wanted)

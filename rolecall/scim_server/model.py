@@ -11,6 +11,7 @@ from rolecall.core.caller import Caller
 from rolecall.core.errors import RolecallError
 
 Resource = dict[str, Any]
+# Not the prefix of API tokens, so that each kind of token is rejected where the other is expected.
 PREFIX = "rcs"
 # Changes are imported after this time, even if the push does not pause.
 LONGEST_WAIT = timedelta(hours=1)
@@ -55,6 +56,7 @@ class PushToken(msgspec.Struct, frozen=True):
     revoked_at: datetime | None
 
     def caller(self) -> Caller:
+        # No scopes, because the token must not work outside of /scim/v2.
         return Caller(self.id, f"SCIM token - {self.name}", frozenset())
 
 
@@ -72,6 +74,7 @@ class StoredResource(msgspec.Struct, frozen=True):
 
     @property
     def etag(self) -> str:
+        # Weak, because `attributes` changes the bytes of a response but not the version of the resource.
         return f'W/"{self.version}"'
 
     def attributes(self) -> Resource:

@@ -32,7 +32,7 @@ from rolecall.scim_server.resources import (
 from rolecall.scim_server.schema import MEMBERS, AttributePath, ResourceType, find_path
 
 MOST_OPERATIONS = 1000
-# How many values the filters of all operations of a request may examine.
+# How many values the filters of all operations of a request may examine, to limit the CPU time.
 _MOST_LOOKED_AT = 50_000
 _LONGEST_PATH = 500
 # Equal values have equal bytes; comparing lists as sets of these bytes is fast.
@@ -101,6 +101,7 @@ class Patch:
         if word not in set(PatchVerb):
             raise ScimError(f"op must be one of {', '.join(PatchVerb)}", ScimErrorType.INVALID_SYNTAX)
         verb = PatchVerb(word)
+        # Like a missing path, the URN of the core schema means the whole resource.
         if path is not None and not self._kind.is_core(path):
             self._change(verb, self._target(path, is_explicit=True), value)
             return
@@ -109,6 +110,7 @@ class Patch:
         if not isinstance(value, dict):
             raise ScimError("An operation without a path needs an object as its value", ScimErrorType.INVALID_SYNTAX)
         for key, each in without_core(value, self._kind).items():
+            # As a path, the last part of an unknown URN would be the name of an attribute.
             if isinstance(each, dict) and self._is_foreign(key):
                 _change_object(verb, self.resource, key, each)
             else:
@@ -141,6 +143,7 @@ class Patch:
             if target.is_explicit:
                 raise ScimError(f"{path.name} cannot be changed", ScimErrorType.MUTABILITY)
             return
+        # `checked_resource` drops an extension that stays empty.
         holder = self.resource.setdefault(path.extension, {}) if path.extension else self.resource
         if not isinstance(holder, dict):
             raise ScimError(f"{path.extension} is not an object", ScimErrorType.INVALID_PATH)
@@ -177,6 +180,7 @@ class Patch:
             raise ScimError("The operations filter too many values; send fewer at once", status=413)
         found = [each for each in values if matches(fitting, each)]
         if verb is PatchVerb.REMOVE and not target.part:
+            # Compare by identity, because dictionaries are not hashable.
             removed = set(map(id, found))
             holder[name] = [each for each in values if id(each) not in removed]
             return
@@ -198,6 +202,7 @@ class Patch:
 
 
 def _spelling(value: object, part: str) -> str:
+    # Names are case-insensitive: change the existing key instead of adding another spelling of it.
     names = value if isinstance(value, dict) else ()
     return next((name for name in names if name.lower() == part.lower()), part)
 
@@ -207,6 +212,7 @@ def _made_from(fitting: Filter, target: PatchTarget) -> Resource:
     parts = target.path.declared.parts if target.path.declared else {}
     made: Resource = {}
     for term in terms:
+        # Only equalities determine what the new element contains.
         if not isinstance(term, Comparison) or term.operator is not CompareOperator.EQ:
             raise ScimError("No value matches the filter of the path", ScimErrorType.NO_TARGET)
         declared = parts.get(term.path.lower())
@@ -244,6 +250,7 @@ def _value_of(each: object) -> object:
 
 def _change_object(verb: PatchVerb, holder: Resource, name: str, value: Any) -> None:
     """Set or remove a key of an object; merge the value if both are objects."""
+    # Null means that an attribute has no value (RFC 7643, section 2.5).
     if verb is PatchVerb.REMOVE or value is None:
         holder.pop(name, None)
         return
@@ -257,6 +264,7 @@ def _change_object(verb: PatchVerb, holder: Resource, name: str, value: Any) -> 
 
 def _keep_one_primary(values: list[Any], changed: list[Any]) -> None:
     """If a changed value is primary, clear `primary` of the other values."""
+    # RFC 7644, section 3.5.2, requires that the server clears the other values.
     if any(isinstance(each, dict) and as_flag(each.get("primary")) is True for each in changed):
         kept = set(map(id, changed))
         for each in values:
@@ -276,6 +284,7 @@ def _member_change(verb: PatchVerb, target: PatchTarget, value: Any) -> MemberCh
         # Entra sends the members to remove as the value; without a value, all are removed.
         return MemberChange(verb, member_ids(value), is_all=value is None)
     if isinstance(fitting, Comparison) and fitting.path.lower() == "value" and fitting.operator is CompareOperator.EQ:
+        # Removing one member by its id is frequent, and needs no look at the other members of the group.
         id = guid(fitting.value)
         return MemberChange(verb, {str(id): ""} if id else {})
     return MemberChange(verb, fitting=fitting)

@@ -104,6 +104,7 @@ async def serve(request: AnyRequest) -> ScimAnswer:
 
 def _not_served(place: str) -> ScimError:
     if place in ("Me", "Bulk"):
+        # RFC 7644 defines these endpoints, so 501 says more than 404.
         return ScimError(f"/{place} is not supported", status=501)
     return ScimError("There is nothing at this address", status=404)
 
@@ -124,6 +125,7 @@ def _discovery(asked: ScimRequest) -> ScimAnswer:
     if asked.request.method != "GET":
         raise _not_allowed("GET")
     if "filter" in asked.request.query_params:
+        # RFC 7644, section 4, asks for 403, so that no client takes the whole list for a filtered one.
         raise ScimError(f"/{asked.place} cannot be filtered", status=403)
     found, one = discover(asked.place, asked.id, asked.config)
     if found is None:
@@ -203,6 +205,7 @@ async def _write(asked: ScimRequest, kind: ResourceType, id: UUID | None) -> Sci
     raw = await _body(asked) if method != "DELETE" else {}
     projection = _projection(asked, kind)
     async with asked.services.pool.connection() as db, transaction(db, "scim"):
+        # Not the time at which the request began: the token may have expired while the body arrived.
         now = clock.now()
         author = by(AuthorKind.TOKEN, asked.token.caller(), f"push_{kind.kind.lower()}", now, correlation_id.get())
         await actions.sign_as_push(db, asked.token, author)
@@ -245,7 +248,7 @@ def _rendered(found: StoredResource, kind: ResourceType, config: Config, project
     if found.members is not None:
         more["members"] = msgspec.Raw(found.members.encode())
     encoded = _ENCODE(more)
-    # Join the two JSON objects as text, without decoding the stored one.
+    # Join the two JSON objects as text, without decoding the stored one. Neither is empty.
     whole = encoded[:-1] + b"," + found.resource.encode().lstrip()[1:]
     return whole if projection.is_everything else _ENCODE(projection.of(msgspec.json.decode(whole)))
 
@@ -259,6 +262,7 @@ class ListPlace(msgspec.Struct, frozen=True):
 
 
 def _place(given: dict[str, Any]) -> ListPlace:
+    # RFC 7644, section 3.4.2.4: a negative count means 0, and a start below 1 means 1.
     count = min(max(_number(given, "count", _PAGE), 0), MOST_RESULTS)
     start = max(_number(given, "startIndex", 1), 1)
     return ListPlace(count, start, _after(given["cursor"]) if "cursor" in given else None)
@@ -282,6 +286,7 @@ async def _search(asked: ScimRequest) -> ScimAnswer:
     if asked.request.method != "POST":
         raise _not_allowed("POST")
     given = await _search_body(asked)
+    # A cursor is a position in the list of one type, and this list joins both.
     place = _place({name: value for name, value in given.items() if name != "cursor"})
     first, total, shown = place.start, 0, list[bytes]()
     for kind in ENDPOINTS.values():
@@ -351,6 +356,7 @@ def _number(given: dict[str, Any], name: str, default: int) -> int:
     return min(number, 2**31)
 
 
+# A number of 18 digits always fits into a bigint.
 _LONGEST_NUMBER = 18
 
 
@@ -396,8 +402,10 @@ def _detail(content: object) -> str:
 def _error(
     status: int, detail: str, type: ScimErrorType | None, headers: dict[str, str] | None = None
 ) -> Response[Any]:
+    # RFC 7644 defines the status in the body as a string.
     body: Resource = {"schemas": [f"{_MESSAGES}Error"], "status": str(status), "detail": detail}
     if type:
         body["scimType"] = type
+    # Keep headers such as Retry-After.
     kept = {name: value for name, value in (headers or {}).items() if name.lower() != "content-type"}
     return Response(_ENCODE(body), status_code=status, media_type=MEDIA_TYPE, headers=kept)

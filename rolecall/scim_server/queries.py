@@ -182,6 +182,7 @@ async def snapshot_pages(
 
     The calling code must use a REPEATABLE READ transaction, so that pages agree.
     """
+    # What stands on the right of `||` wins: pushed attributes cannot replace the id or the computed values.
     last = 0
     while True:
         rows = await fetch_rows(

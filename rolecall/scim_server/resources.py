@@ -51,6 +51,7 @@ def checked_resource(raw: object, kind: ResourceType) -> Resource:
             name, checked = extension, _complex(extension, value, kind.extensions[extension])
         else:
             name, checked = _member(key, value, kind.attributes)
+        # Null and an empty list mean that an attribute has no value (RFC 7643, section 2.5).
         if checked not in (None, [], {}):
             found[name] = checked
     return finished(found, kind)
@@ -115,6 +116,7 @@ def _single(value: object, attribute: Attribute) -> Any:
     if attribute.type == "boolean":
         value = as_flag(value)
     expected = _TYPES.get(attribute.type, (str,))
+    # Python counts booleans as integers.
     is_number = isinstance(value, bool) and attribute.type in _NUMBERS
     if not isinstance(value, expected) or is_number:
         raise invalid_value(f"{attribute.name} must be of type {attribute.type}")
@@ -163,5 +165,6 @@ def member_ids(values: object) -> dict[str, str]:
         if not isinstance(value, str) or guid(value) is None:
             raise invalid_value(f"The member {str(value)[:50]!r} does not exist; send the id of a user or group")
         display = each.get("display") if isinstance(each, dict) else None
+        # One key per member: INSERT … ON CONFLICT DO UPDATE fails if it meets the same row twice.
         found[value.lower()] = _text(display, "display")[:LONGEST_NAME] if isinstance(display, str) else ""
     return found
