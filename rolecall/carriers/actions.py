@@ -42,6 +42,7 @@ async def put_carrier(db: Db, application_id: UUID, raw: Json, facts: Facts, con
     if application.is_identity_source:
         raise Invalid.on("kind", _IDENTITY_SOURCE)
     body = check(CarrierBody, raw, facts, [*url_problems(raw, config)])
+    # These rules need a valid body, so they are checked after the others.
     problems = list(_key_problems(body))
     if problems:
         check(CarrierBody, raw, facts, problems)
@@ -57,6 +58,7 @@ async def put_carrier(db: Db, application_id: UUID, raw: Json, facts: Facts, con
 async def _leave_unfinished(db: Db, application_id: UUID, reason: str, now: datetime) -> None:
     """Leave unfinished requests to people. A carrier takes up only requests that open after it was switched on."""
     for request_id in await queries.unfinished_requests(db, application_id):
+        # A request that is no longer open needs no person.
         with suppress(recording.NotNow):
             await recording.leave(db, request_id, reason, now)
 
@@ -91,6 +93,7 @@ def _key_problems(body: CarrierBody) -> Iterator[Problem]:
     for name in body.changed_attributes:
         if name not in body.attributes:
             yield Problem("changedAttributes", f"{name} is not among the attributes; add it there")
+        # The brake does not count a Change, which must not be a way to disable accounts.
         if name.lower() == (body.active_attribute or _SCIM_ACTIVE).lower():
             yield Problem("changedAttributes", f"{name} disables accounts; only a Suspend or a Remove may do that")
     yield from credential_problems(body, body.secret)
@@ -108,6 +111,7 @@ async def delete_carrier(db: Db, application_id: UUID, now: datetime) -> None:
 
 async def preview(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> CarrierPreview:
     """Return the steps that the carrier would send for a request. Record and send nothing."""
+    # The route requires only `config:manage`, but the preview shows the content of a request.
     if Scope.ACCESS_REQUESTS_READ not in caller.scopes:
         raise Forbidden(Scope.ACCESS_REQUESTS_READ)
     carrier = await _existing(db, application_id)

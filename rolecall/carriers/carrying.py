@@ -45,6 +45,7 @@ T = TypeVar("T")
 
 def carrier_lock(application_id: UUID) -> int:
     """Return the key of the advisory lock that a worker holds while it carries out requests of an application."""
+    # Not the lock of a build: a carrier and an import of the same application may run at once.
     return build_lock(application_id) ^ (1 << 62)
 
 
@@ -62,8 +63,10 @@ async def _carry_out_requests(pool: Pool, config: Config, application_id: UUID) 
     """Carry out a batch of requests, then start the verifying import if due; return whether the batch was full."""
     async with pool.connection() as db:
         carrier = await queries.find(db, application_id)
+        # Read the clock again, because the applications before this one may have taken minutes.
         due = await queries.due_requests(db, application_id, clock.now(), _AT_ONCE)
     if carrier and due:
+        # The connection was returned first, because the application may respond slowly.
         async with _Connection(pool, config, application_id, carrier) as connection:
             for request_id in due:
                 await _carry_out(pool, connection, request_id)
@@ -111,6 +114,7 @@ async def _carry_out(pool: Pool, connection: _Connection, request_id: UUID) -> N
         await connection.close()
         await _close(pool, recording.postpone, request_id, str(failed))
     except Exception as error:
+        # One request must not stop the others of its batch.
         log.error("work failed", work="carry out", id=str(request_id), exc_info=error)
         await connection.close()
         await _close(pool, recording.postpone, request_id, "an error in Rolecall; see the log of the worker")
@@ -120,6 +124,7 @@ async def _take_steps(pool: Pool, connection: _Connection, request_id: UUID) -> 
     async with pool.connection() as db:
         steps = await queries.unfinished_steps(db, request_id)
         carried = await queries.carried(db, request_id)
+    # `begin` may have held the request or left it to a person.
     if carried is None or carried.state != CarriedState.WAITING:
         return
     for recorded in steps:
@@ -130,6 +135,7 @@ async def _take_steps(pool: Pool, connection: _Connection, request_id: UUID) -> 
 
 async def _take_step(pool: Pool, connection: _Connection, request_id: UUID, recorded: RecordedStep) -> bool:
     """Record a step, send it and record the response; return False if the rate limit postponed it."""
+    # Connect first, so that a failed connection leaves no step recorded as sent.
     target = await connection.target()
     if not await _write(
         pool, recording.begin_step, connection.application_id, connection.carrier, request_id, recorded
@@ -139,6 +145,7 @@ async def _take_step(pool: Pool, connection: _Connection, request_id: UUID, reco
     try:
         answer = await target.carry_out(recorded.step, was_sent=recorded.was_sent)
     except (CannotCarryOut, SourceFailed) as failed:
+        # A refused step changed nothing. After a temporary failure, a step that was sent may have been made.
         if isinstance(failed, CannotCarryOut) or not (target.has_sent or recorded.was_sent):
             await _write(pool, recording.refuse_step, request_id, recorded, str(failed))
         raise
@@ -149,6 +156,7 @@ async def _take_step(pool: Pool, connection: _Connection, request_id: UUID, reco
 
 async def _close(pool: Pool, act: Callable[..., Awaitable[None]], request_id: UUID, reason: str) -> None:
     try:
+        # A request that is no longer open is neither left to a person nor postponed.
         await _write(pool, act, request_id, reason)
     except NotNow:
         return

@@ -22,6 +22,7 @@ from rolecall.sources import ldap
 from rolecall.sources.ldap import LdapConnection
 from rolecall.sources.model import SourceAccess
 
+# The flag ACCOUNTDISABLE of userAccountControl.
 _DISABLED_BIT = 2
 
 
@@ -44,6 +45,7 @@ class LdapTarget:
             try:
                 return change.make(step, was_sent=was_sent)
             finally:
+                # Set it after an error too: it decides whether the step may have been made.
                 self.has_sent = change.has_sent
 
         return await self._directory.call(make)
@@ -89,6 +91,7 @@ class _Change:
             answer = self._connection.search(base, scope, test, wanted, timeout=self._seconds)
         except self._bonsai.errors.NoSuchObjectError:
             raise CannotCarryOut(f"the directory has no entry {base}") from None
+        # A reference to another directory is not an entry.
         found = [entry for entry in answer if not isinstance(entry, self._bonsai.LDAPReference)]
         if len(found) > 1:
             raise CannotCarryOut(f"the directory has {len(found)} entries with the {attribute} {name}")
@@ -141,11 +144,13 @@ class _Change:
         name = self._carrier.active_attribute
         value = self._carrier.active_value if active else self._carrier.inactive_value
         if _is_control(name):
+            # Keep the other bits, such as that of a password that never expires.
             number = _control(entry)
             value = str(number & ~_DISABLED_BIT if active else number | _DISABLED_BIT)
         if value:
             entry.change_attribute(name, self._operations.REPLACE, value)
         else:
+            # A state without a configured value is shown by the absence of the attribute.
             entry.change_attribute(name, self._operations.DELETE)
         self._modify(entry)
         return state
@@ -184,6 +189,7 @@ class _Change:
         group = self._found(self._carrier.groups_path, self._carrier.group_attribute, step.group)
         if group is None:
             raise CannotCarryOut(f"the directory has no group {step.group} below {self._carrier.groups_path}")
+        # A username can be removed from the group even if its account is gone.
         if self._carrier.member_value is MemberValue.DN:
             _required(entry, step)
         group.change_attribute(self._carrier.member_attribute, self._operations.DELETE, self._member(step, entry))

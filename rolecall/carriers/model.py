@@ -127,6 +127,7 @@ class CannotCarryOut(Exception):
     """The application refuses a step, or its data contradict the step; a person must take over."""
 
     def __init__(self, reason: str) -> None:
+        # The reason may quote the server: limit its length and prevent log injection.
         super().__init__(in_one_line(reason[:LONGEST_REASON]))
 
 

@@ -47,6 +47,7 @@ def filled(template: str, person: Mapping[str, str]) -> str:
     def value(place: re.Match[str]) -> str:
         text = person[place[1]].strip()
         if not text:
+            # An empty field must not give a name such as `.lovelace`.
             raise Inexpressible(f"the person has no {place[1]}, which the carrier needs for {template}")
         for form in filter(None, place[2].split("|")):
             text = _FORMS[form](text)

@@ -113,9 +113,11 @@ def _removed(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts
         for each in request.target.privileges
         if _is_membership(each, facts)
     ]
+    # Remove the memberships while the account exists, because their removal looks it up.
     if carrier.on_remove is RemovalWay.DELETE:
         return [*memberships, Step(StepVerb.DELETE, name)]
     _require_disabling(carrier)
+    # Disabling comes first, because it ends the access even if a later step fails.
     return [Step(StepVerb.DISABLE, name), *memberships]
 
 
@@ -139,6 +141,7 @@ def _memberships(
 def _membership(privilege: Privilege, name: str, facts: RequestFacts) -> Step | None:
     group = privilege.permission.permission
     if not _is_membership(privilege, facts):
+        # A privilege that stays as it is needs no step.
         if privilege.approved_access == privilege.initial_access:
             return None
         words = " ".join(filter(None, _key(privilege)))
@@ -153,6 +156,7 @@ def _membership(privilege: Privilege, name: str, facts: RequestFacts) -> Step | 
 
 
 def _is_membership(privilege: Privilege, facts: RequestFacts) -> bool:
+    # A group that no import has shown can only have the default header.
     what = privilege.permission
     return not what.section and what.header in facts.group_headers.get(what.permission, frozenset({GROUP_HEADER}))
 

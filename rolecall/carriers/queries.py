@@ -82,6 +82,7 @@ async def verification(db: Db, application_id: UUID, failed_before: datetime) ->
     """Return the state of the verifying import, or None if nothing must be verified; lock the carrier."""
     found = await fetch_value(
         db,
+        # An import counts only if the worker fetched its files, and if it began after the last change.
         """SELECT CASE
                WHEN a.is_archived OR NOT EXISTS (SELECT FROM sources s WHERE s.application_id = a.id)
                  OR EXISTS (SELECT FROM application_imports i
@@ -216,6 +217,7 @@ async def nth_last_sent(db: Db, application_id: UUID, n: int) -> datetime | None
 async def covers(db: Db, application_id: UUID, *, memberships: bool) -> bool:
     """Return whether the live source fetches accounts, and memberships if those must be verified too."""
     source = await sources.find(db, application_id)
+    # Pushed records change only when the identity provider sends them, so an import cannot show a change at once.
     if source is None or source.kind is SourceKind.SCIM_PUSH:
         return False
     rows = await fetch_rows(

@@ -69,12 +69,14 @@ async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID
         await drop_planned(db, request_id)
     (request,) = await access_requests.details(db, [request_id])
     try:
+        # A request that a person gave to the carrier is not new here, and may be assigned.
         if is_new:
             _require_free(request, known)
         steps = plan(request, carrier, await request_facts(db, request))
     except Inexpressible as why:
         await leave(db, request_id, str(why), now)
         return
+    # A release does not cover a request that was reopened since.
     is_released = known is not None and not is_new and known.is_released
     if carrier.mode is CarrierMode.DRY_RUN:
         await _record_dry_run(db, request, steps, now)
@@ -129,6 +131,7 @@ async def drop_planned(db: Db, request_id: UUID) -> None:
     await execute(db, "DELETE FROM carrier_steps WHERE request_id = %(id)s AND state = 'Planned'", id=request_id)
     await execute(
         db,
+        # Sent steps are kept, so that `unfinished_steps` recognizes changes that were sent.
         "UPDATE carrier_steps SET state = 'Done', answer = 'not known' WHERE request_id = %(id)s AND state = 'Sent'",
         id=request_id,
     )
@@ -158,6 +161,7 @@ async def _is_held(
 
 
 async def _record_plan(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID, steps: Sequence[Step]) -> None:
+    # Continue the numbers of earlier plans, whose steps are kept.
     first = await fetch_value(
         db, "SELECT coalesce(max(position) + 1, 0) FROM carrier_steps WHERE request_id = %(id)s", id=request_id
     )
@@ -248,6 +252,7 @@ async def finish(db: Db, application_id: UUID, request_id: UUID, now: datetime) 
     )
     verbs = {StepVerb(verb) for (verb,) in rows}
     if await queries.covers(db, application_id, memberships=bool(verbs & _MEMBERSHIPS)):
+        # Before `resolve`, which would complete a request that nobody has to verify.
         await ask_import_to_verify(db, [request_id])
         await execute(
             db,

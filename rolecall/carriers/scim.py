@@ -66,6 +66,7 @@ class ScimTarget:
 
         Compare the names, because a server may ignore filters.
         """
+        # Without the members, because a group may have thousands.
         query = {"filter": f"{attribute} eq {json.dumps(name)}", "excludedAttributes": "members"}
         resources, total = resources_in((await self._http.get(url, query)).value)
         found = [each for each in resources if str(value_at(each, attribute)).casefold() == name.casefold()]
@@ -81,6 +82,7 @@ class ScimTarget:
             if answer.status != _EXISTS:
                 _require_success(answer)
                 return f"created with the id {_id_in(answer)}"
+            # The account was created after the lookup above, or the lookup did not show it.
             user = _required(await self._found(self._users, self._username, step.account), step)
         if not user.get("active", True):
             raise CannotCarryOut(f"the account {step.account} exists and is disabled; a person must check whose it is")
@@ -161,6 +163,7 @@ class ScimTarget:
 
 
 def _is_id(id: object) -> bool:
+    # The id becomes a segment of a URL: with `/` or as `..` it would address another resource.
     return isinstance(id, str) and "/" not in id and id.strip(".") != ""
 
 
@@ -185,6 +188,7 @@ def _says_no_target(answer: SentAnswer) -> bool:
 def _id_in(answer: SentAnswer) -> str:
     id = answer.value.get("id") if isinstance(answer.value, dict) else None
     if not isinstance(id, str):
+        # A temporary error: the retry finds the account that was created.
         raise SourceFailed("the server did not return the id of the new account")
     return id
 
@@ -192,6 +196,7 @@ def _id_in(answer: SentAnswer) -> str:
 def put_value(record: Resource, path: str, value: str) -> None:
     """Set a value at a path such as `name.givenName`, `emails[type=work].value` or `urn:…:User:department`."""
     if path.startswith("urn:"):
+        # The name follows the last colon; URNs may contain dots.
         schema, _, name = path.rpartition(":")
         record.setdefault(schema, {})[name] = value
         if schema not in record["schemas"]:
