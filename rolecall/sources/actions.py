@@ -58,6 +58,7 @@ def checked_source(
 ) -> tuple[SourceBody, Source]:
     """Check a body against its application and the settings of the service; return it with the source to store."""
     body = check(SourceBody, raw, facts, [*url_problems(raw, config), *_group_problems(raw, application)])
+    # These rules need a valid body, so they are checked after the others.
     problems = list(_key_problems(raw, body))
     if problems:
         check(SourceBody, raw, facts, problems)

@@ -85,6 +85,7 @@ async def fetch_file(
             writing.abandon()
             if attempt + 1 == _ATTEMPTS:
                 raise
+        # A canceled fetch, too, must not leave an incomplete file behind.
         except BaseException:
             writing.abandon()
             raise
@@ -98,6 +99,7 @@ async def _write(writing: Writing, pages: AsyncIterator[RecordPage], most_bytes:
     async for page in pages:
         count += len(page)
         held += page.lines()
+        # Hold back the first record until a second one follows.
         if count > 1:
             await writing.write(held)
             held = b""

@@ -34,6 +34,7 @@ _CREDENTIALS = (401, 403)
 _NOT_FOUND = 404
 _HEADERS = {
     "Accept": "application/scim+json, application/json",
+    # Request no compression, because a small compressed response could expand beyond MOST_PAGE_BYTES.
     "Accept-Encoding": "identity",
     "User-Agent": "Rolecall-Sources/1",
 }
@@ -107,6 +108,7 @@ class SourceHttp:
     async def _ask(self, url: URL, decode: Decode) -> JsonAnswer | URL:
         """Send one request; return the response, or the target of a redirect."""
         try:
+            # `_follow` follows redirects itself, because it checks their targets.
             async with self._session.get(url, allow_redirects=False) as answer:
                 if answer.status in _REDIRECTS and (target := answer.headers.get("Location")):
                     return url.join(URL(target))
@@ -138,6 +140,7 @@ class SourceHttp:
 
     def _unreachable(self, error: Exception) -> _Refused:
         host = self.root.host
+        # The order matters: several of these errors are subclasses of a later one.
         match error:
             case aiohttp.ClientConnectorCertificateError():
                 return _Refused(f"the certificate of {host} is not accepted: {_certificate_reason(error)}")
@@ -211,8 +214,10 @@ async def open_http(access: SourceAccess) -> AsyncIterator[SourceHttp]:
     session = aiohttp.ClientSession(
         connector=guarded_connector(url.scheme, hosts.networks, threads, keepalive=_KEPT_OPEN, tls=tls),
         headers={**_HEADERS, **source.headers, **_credentials(access)},
+        # Prevent rounding: aiohttp extends a timeout above the threshold to the next whole second.
         timeout=aiohttp.ClientTimeout(total=source.timeout_seconds, ceil_threshold=source.timeout_seconds + 1),
         cookie_jar=aiohttp.DummyCookieJar(),
+        # A proxy from the environment would bypass the address check.
         trust_env=False,
         auto_decompress=False,
     )
@@ -220,6 +225,7 @@ async def open_http(access: SourceAccess) -> AsyncIterator[SourceHttp]:
         async with session:
             yield SourceHttp(access, session)
     finally:
+        # Do not wait for lookups that hang.
         threads.shutdown(wait=False, cancel_futures=True)
 
 

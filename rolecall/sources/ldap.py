@@ -103,6 +103,7 @@ class LdapConnection(SourceConnection):
         client.set_cert_policy("demand")
         if access.config.source_ca:
             client.set_ca_cert(str(access.config.source_ca))
+        # Receive references to other directories, so that they can be counted.
         client.set_ignore_referrals(False)
         if source.username:
             client.set_credentials("SIMPLE", user=source.username, password=access.secret)
@@ -258,6 +259,7 @@ def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
         if is_part and (part := _RANGE.fullmatch(returned)):
             name, values = part[1], values + _rest(record["dn"], part, read_range)
         plain = sorted(_text(name, value) for value in values)
+        # Active Directory returns an attribute empty besides its first range of values.
         if plain or name not in record:
             record[name] = plain[0] if len(plain) == 1 else plain
     return record
@@ -280,6 +282,7 @@ def _rest(dn: str, part: re.Match[str], read_range: ReadRange) -> list[Any]:
     while last != "*":
         entry = read_range(dn, f"{part[1]};range={int(last) + 1}-*")
         found = [(key, match) for key in entry.keys() if (match := _RANGE.fullmatch(key))]  # noqa: SIM118
+        # A directory that ignores the requested range would return the same values again and again.
         if not found or int(found[0][1][2]) != int(last) + 1:
             raise SourceFailed(f"the directory returned only part of {part[1]} of {dn}")
         key, following = found[0]
@@ -312,6 +315,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _sid(value: bytes) -> str:
+    # The packet representation of a SID in MS-DTYP, section 2.4.2.2.
     parts = [int.from_bytes(value[at : at + 4], "little") for at in range(8, len(value), 4)]
     return "-".join(map(str, ["S", value[0], int.from_bytes(value[2:8], "big"), *parts]))
 

@@ -73,6 +73,7 @@ async def checked_addresses(
     except (OSError, UnicodeError):
         raise SourceFailed(f"the name {host} cannot be resolved; check the URL") from None
     try:
+        # Check every address, because a library may connect to any of them.
         for address in found:
             check_address(address, hosts.networks, encrypted=encrypted)
     except Blocked:

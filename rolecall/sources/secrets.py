@@ -62,6 +62,7 @@ def _in_file(folder: Path | None, name: str) -> FoundSecret:
         raise SourceFailed("ROLECALL_SOURCE_SECRETS is not set; set it to the folder with the files of secrets")
     try:
         path = folder / name
+        # Editors end a file with a line break, which is not a part of the secret.
         return FoundSecret(path.read_text().strip(), set_date(path))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"

@@ -30,6 +30,7 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+# Headers that the HTTP client sets itself.
 _FIXED_HEADERS = ("host", "content-length", "transfer-encoding", "connection", "accept-encoding")
 
 

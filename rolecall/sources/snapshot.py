@@ -102,6 +102,7 @@ class Snapshot:
         self.total = page.total if page.total is not None else self.total
         if self.total is not None and self.count > self.total:
             raise SourceChanged(f"the source announced {counted(self.total, 'record')} and sent more")
+        # In a snapshot of a database, equal rows are no sign of a change.
         if not self._is_snapshot:
             self._check_new(page)
 
