@@ -49,6 +49,7 @@ class Application(NamedTuple):
     leads: tuple[str, ...] = ()
     renamed: Mapping[str, tuple[str, int]] = MappingProxyType({})
     others: tuple[OtherAccount, ...] = ()
+    # Whether the accounts of leavers stay active, so that the console has leftovers to show.
     keeps_leavers: bool = False
 
 

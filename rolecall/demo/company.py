@@ -46,6 +46,7 @@ from rolecall.tokens import actions as tokens
 from rolecall.tokens.model import DEFAULT_DAYS, display_name
 from rolecall.worker import LOOPS, Loop
 
+# How often the loops run: a loop can create work for a loop before it.
 _ROUNDS = 2
 _ALL_SCOPES = frozenset(Scope)
 _MAKE = {
@@ -63,6 +64,7 @@ async def make_company(config: Config, administrator: str, peer: ScimPeer) -> st
             async with receiving(config, pool) as hooks:
                 return await _Company(config, pool, hooks).live(administrator, peer)
         finally:
+            # The rest of this process needs the real time, to create sign-in links for example.
             clock.travel_home()
 
 
@@ -132,6 +134,7 @@ class _Company:
     async def _chat(self, peer: ScimPeer) -> None:
         """Create the live application and request an account in it; the request waits for the supervisor's approval."""
         asker = self._team(live.ASKER.department)[live.ASKER.position]
+        # The person who asks has no account yet, so that the carrier has one to create.
         live.fill(peer, self._here(), asker)
         people = {
             "ownerId": self.ids[Who("IT Operations", 0)],
@@ -270,6 +273,7 @@ class _Company:
             id_of: dict[str, UUID] = dict(await fetch_rows(db, "SELECT employee_id, id FROM identities"))
         for department in {person.department for person in self.people}:
             for position, person in enumerate(self._team(department)):
+                # People who join later are not imported yet.
                 if person.employee_id in id_of:
                     self.ids[Who(department, position)] = str(id_of[person.employee_id])
 
@@ -290,6 +294,7 @@ class _Company:
         for _ in range(0 if is_off else story.REQUESTS_A_DAY):
             application, privilege = self.chance.choice(story.USUAL)
             who = Who(self.chance.choice(application.departments), self.chance.randint(1, 4))
+            # A request that gives access to a person who has left is rejected.
             if not _has_left(who, day):
                 await self.requesting.ask(Request("Add", application, who, (privilege,), ""))
         await self.requesting.answer_what_waits()
@@ -345,6 +350,7 @@ class _Company:
         broken = files_of(FINANCE_LEDGER, staff, clock.now().date(), self.grants)
         broken["Users"] += b"no.such.user,only,three\r\n"
         await self._upload(self.application_ids[FINANCE_LEDGER.name], broken)
+        # No worker runs between the two calls, so the import is still pending and can be canceled.
         mistake = await self._import(FINANCE_LEDGER, self.people[:100])
         async with self._by_clerk("cancel_import") as db:
             await imports.cancel_import(db, self.clerk, {"applicationImportId": str(mistake)}, self._facts())

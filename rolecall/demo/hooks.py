@@ -50,6 +50,7 @@ class Hooks:
         for hook, id in self.ids.items():
             async with signed(self.pool, NOBODY, "accept_callback") as db:
                 page = await queries.newest_first(db, 1, webhook_id=id, status=DeliveryStatus.DELIVERED)
+                # A test delivery belongs to no request, whose activity could show the callback.
                 arrived = [item for item in page.items if item.access_request_id]
                 for item, content in zip(arrived, hook.callbacks, strict=False):
                     await actions.accept_callback(db, str(item.id), content, clock.now())
@@ -70,6 +71,7 @@ async def _answer(request: web.Request) -> web.Response:
 async def receiving(config: Config, pool: Pool) -> AsyncIterator[Hooks]:
     app = web.Application()
     app.router.add_post("/{path}", _answer)
+    # By default, the server would wait up to a minute for open connections.
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:

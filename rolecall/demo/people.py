@@ -84,6 +84,7 @@ def roster(today: date) -> list[Employee]:
     """Return the whole roster: the chief executive first, each head before their team, and leavers at the end."""
     # A fixed seed makes every run identical.
     chance = random.Random(1848)  # noqa: S311
+    # Draw each name at most once, so that usernames are unique.
     names = chance.sample(list(product(_FIRST.split(), _LAST.split())), 400)
     people: list[Employee] = []
 
@@ -101,6 +102,7 @@ def roster(today: date) -> list[Employee]:
     boss = ""
     for division, department, size, (head_title, *titles) in DEPARTMENTS:
         head = join("Employee", head_title, division, department, boss).employee_id
+        # The chief executive, the head of the first department, supervises all other heads.
         boss = boss or head
         for _ in range(size - 1):
             join("Employee", chance.choice(titles), division, department, head)
@@ -125,5 +127,6 @@ def _head_of(people: list[Employee], department: str) -> str:
 
 def _plain(name: str) -> str:
     """Transliterate a name for e-mail addresses: `Øyvind` becomes `oyvind`."""
+    # Unicode does not decompose these letters.
     bare = name.casefold().translate(str.maketrans("øłı", "oli"))
     return "".join(c for c in unicodedata.normalize("NFKD", bare) if c.isascii() and c.isalpha())

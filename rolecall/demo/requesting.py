@@ -112,6 +112,7 @@ class Requesting(msgspec.Struct):
     ) -> AccessRequestDetail:
         """Respond to a requirement as the first reviewer of each rule, at most `at_most` times; return the request."""
         rules = [rule for asked in detail.requirements if asked.type == type for rule in asked.rules]
+        # A person responds once, even as the first reviewer of several rules.
         reviewers = dict.fromkeys(rule.responses[0].reviewer for rule in rules)
         for reviewer in list(reviewers)[:at_most]:
             caller = Caller(reviewer.id, reviewer.name, _ALL_SCOPES)

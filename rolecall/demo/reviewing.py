@@ -74,6 +74,7 @@ OPEN = ReviewStory(
 EVERY_MONTHS = {FINANCE_LEDGER.name: 6, PAYROLL.name: 3, CORPORATE_DIRECTORY.name: 12, SOURCE_CONTROL.name: 6}
 # The day of the export that shows the revocations of the completed review.
 PROVEN_ON = -90
+# The seconds between two actions of a reviewer; the evidence of a review shows how fast they decide.
 _SECONDS = 24
 _SCOPES = frozenset(Scope)
 
@@ -113,6 +114,7 @@ class Reviewing:
         async with self.by_clerk("open_review") as db:
             review = await actions.open_review(db, self.clerk, id, clock.now())
         for n, one in enumerate(review.progress.reviewers):
+            # The company has no administrator yet, who could decide the items of administrators.
             if one.reviewer.id != ADMINISTRATORS.id and n <= story.submitters:
                 self.travel(story.decided + n, 10)
                 await self._decide(id, one, story, n)

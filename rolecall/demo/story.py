@@ -138,6 +138,7 @@ class HeldGrant(NamedTuple):
     until: int = 1
 
 
+# Except for `until=1`, each day is the first day or a day of EXPORTS, because only an export shows a change.
 GRANTS = (
     HeldGrant(FINANCE_LEDGER, Who("Accounting", 2), "Release payment run", -365, -255),
     HeldGrant(FINANCE_LEDGER, Who("Internal Audit", 1), "Release payment run", -365, -195),
@@ -213,6 +214,7 @@ ROLES = {
 }
 # The day on which the webhooks are created.
 HOOKS_DAY = -3
+# One receiver works, one is down, and the third disables its webhook by the status 410.
 HOOKS = (
     Hook("Ticket system", "tickets", tuple(RequestEvent), 201, '{"ticket": "HAL-1042"}',
          ("HAL-1042 is with the service desk", "HAL-1041 was closed: the account is made"), paused=True),
