@@ -32,6 +32,7 @@ from rolecall.sources.snapshot import Snapshot
 
 MOST_RECORDS = 100
 _MOST_SECONDS = 30.0
+# How long the server may make the test wait in total; a person waits for the result.
 _MAX_WAIT_SECONDS = 5.0
 _MOST_FIELDS = 100
 _LINES = msgspec.json.Encoder().encode_lines
@@ -106,6 +107,7 @@ async def _tested(
             snapshot.add(page)
             records += snapshot.shape(page)
             if snapshot.count >= MOST_RECORDS or len(records) >= MOST_RECORDS:
+                # The rest of the list is not read, so only `each` can be checked.
                 is_complete = snapshot.count == snapshot.total
                 snapshot.require_each()
                 break
@@ -115,6 +117,7 @@ async def _tested(
         return TestedContent(group, snapshot.count, snapshot.total, False, [], [], str(failed))
     names = list(dict.fromkeys(name for record in records for name, _ in flattened(record)))
     named = next((each.id for each in groups if each.name == group), None)
+    # An import would reject an empty list too.
     problem = None if records or (named and may_be_empty(named, groups)) else NO_RECORDS
     understood = await _understood(records[:MOST_RECORDS], group, groups, config) if records else []
     return TestedContent(group, snapshot.count, snapshot.total, is_complete, names[:_MOST_FIELDS], understood, problem)
@@ -127,6 +130,7 @@ async def _understood(
     fed = [each for each in groups if first and each.id == first.id]
     text = _LINES(records)
     try:
+        # In a child process with limits on memory and time, because the records come from another system.
         found = await read_in_child([(each, text) for each in fed], config.timezone)
     except Invalid as error:
         found = [UnderstoodRows(problem=error.problems[0].message) for _ in fed]
