@@ -64,6 +64,7 @@ async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, c
 
     If an entry breaks a rule, raise Invalid with the problems of all entries; the transaction must then be rolled back.
     """
+    # The routes require only `config:manage`, because the other scopes depend on the sections in the body.
     for section, scope in _SCOPES.items():
         if raw.get(section) is not None and scope not in caller.scopes:
             raise Forbidden(scope)
@@ -125,6 +126,7 @@ class _Applying:
         self.db, self.caller, self.facts, self.config, self.raw = db, caller, facts, config, raw
         self.changes: list[EntryChange] = []
         self.problems = [*unknown_fields(ConfigurationBody, raw), *_repeated(raw)]
+        # Collect the problems and go on, so that one response reports those of all entries.
         try:
             check(ConfigurationBody, raw, facts)
         except Invalid as error:
@@ -134,6 +136,7 @@ class _Applying:
     def entries(self, section: str) -> Iterator[tuple[str, Json]]:
         """Yield each entry that has a name, with its place in the file; entries without a name are already reported."""
         for number, name in enumerate(names_in(self.raw, section)):
+            # PostgreSQL cannot compare a text with NUL; the check of the body reports it.
             if isinstance(name, str) and "\x00" not in name:
                 yield f"{section}.{number}", {**self.raw[section][number], "name": name}
 
@@ -162,6 +165,7 @@ class _Applying:
         known = (await queries.ids_by_name(self.db, "applications", [name])).get(name)
 
         async def write(given: Json) -> None:
+            # A new application is archived by a second action, because `create_application` ignores this field.
             archived = {"isArchived": given.pop("isArchived", None)}
             parts = {part: given.pop(part) for part in ("source", "carrier") if part in given}
             for part in [part for part, content in parts.items() if content is None]:
@@ -173,6 +177,7 @@ class _Applying:
             id = known or await applications.create_application(self.db, given, self.facts, self.caller)
             if known or archived["isArchived"]:
                 await applications.change_application(self.db, id, {**given, **archived}, self.facts, self.caller)
+            # Write the source after the connector, because it names file groups of the connector.
             for part, content in parts.items():
                 await self._write_part(id, part, content)
 
@@ -231,6 +236,7 @@ class _Applying:
         # Start from the committed version, so that another person's draft is not committed too.
         await verbs.discard(self.db, id)
         changed = await verbs.change(self.db, str(id), given, self.facts)
+        # If the file changes nothing, the rollback of the unchanged entry restores the discarded draft.
         if before.committed and before.draft and changed.draft not in (before.committed, before.draft):
             named = f"{verbs.what.capitalize()} {before.committed.name}"
             raise Invalid.on("name", f"{named} has a draft; commit or discard it first")
@@ -288,6 +294,7 @@ class _Applying:
         self, place: str, name: str, entry: Json, write: Write, read: Callable[[], Awaitable[Any]]
     ) -> None:
         """Write one entry in a savepoint; collect its changes and problems."""
+        # Resolve the names of an invalid entry too, so that unknown names are reported as well.
         given = await self._naming.with_ids(place, entry)
         if not self._naming.is_sound(place):
             return
@@ -309,6 +316,7 @@ def _repeated(raw: Json) -> Iterator[Problem]:
     for section in ("applications", "accessModels", "webhooks", "reports", "duties", "dutyRules", "reviewTemplates"):
         names = names_in(raw, section)
         for number, name in enumerate(names):
+            # The second entry would silently overwrite fields of the first.
             if name is not None and name in names[:number]:
                 yield Problem(f"{section}.{number}.name", f"{name} is listed twice; keep one entry")
 

@@ -90,12 +90,14 @@ class Naming:
             return {"entitlementIds": _found([await self._entitlement(*each) for each in places])}
         if field in _LISTS_OF_PARTS:
             parts = [await self.with_ids(own, part) for own, part in places if isinstance(part, dict)]
+            # Leave out parts whose application is unknown: the unknown name is reported already.
             return {field: [part for part in parts if part.get("applicationId", "") is not None]}
         return {field: values}
 
     async def _person(self, place: str, name: object) -> str | None:
         if not isinstance(name, str) or not self.is_sound(place):
             return None
+        # Only confirmed e-mails count: anyone who may change an address could otherwise take the place of its holder.
         fits, name = await finding.meant_by_confirmed(self.db, name), name.strip()
         if len(fits) == 1:
             return str(fits[0].id)

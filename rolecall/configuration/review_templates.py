@@ -86,6 +86,7 @@ async def _names(db: Db, reviews: list[Json]) -> Names:
            FROM entitlements e JOIN applications a ON a.id = e.application_id WHERE e.id = ANY(%(ids)s)""",
         ids=ids,
     )
+    # An id occurs in only one of these tables, so one map serves all fields.
     return {
         **{str(id): name for id, name in people.items()},
         **{str(id): name for id, name in records},
@@ -109,6 +110,7 @@ async def write_template(db: Db, name: str, given: Json, facts: Facts) -> None:
     changes = {field: value for field, value in given.items() if field not in ("name", "nextOn")}
     if isinstance(review := given.get("review"), dict):
         before = found[0].review
+        # The action replaces the whole review, but fields that a file does not mention must stay.
         scope = {**before.get("scope", {}), **(review.get("scope") or {})}
         changes["review"] = {**before, **review, **({"scope": scope} if scope else {})}
     await templates.change_template(db, str(found[0].id), changes, facts)

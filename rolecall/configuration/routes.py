@@ -21,6 +21,7 @@ async def get_configuration(db: Db, caller: Caller) -> Configuration:
 async def _with_names(request: AnyRequest, config: Config, carried: Carried) -> Carried:
     hooks = carried.raw.get("webhooks")
     urls = [hook.get("url") for hook in hooks if isinstance(hook, dict)] if isinstance(hooks, list) else []
+    # Look up names before the transaction begins, because DNS can take seconds.
     return msgspec.structs.replace(carried, addresses=await address_check.looked_up(urls))
 
 

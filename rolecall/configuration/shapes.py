@@ -341,6 +341,7 @@ def json_schema() -> Json:
     schema: Json = ConfigurationBody.model_json_schema()
     # Remove the definitions of case-insensitive enums, which pydantic writes although nothing references them.
     schema["$defs"] = {name: each for name, each in schema["$defs"].items() if "enum" not in each}
+    # Unknown fields are errors in a file, so text editors must report them too.
     for closed in (schema, *schema["$defs"].values()):
         closed["additionalProperties"] = False
     about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Configuration of Rolecall"}
