@@ -49,15 +49,18 @@ def restore(file: Path, force: bool, data_dir: Path | None) -> None:
     from rolecall.operate import backup
 
     settings = configuration.load(data_dir=data_dir)
+    # Reject a file that cannot be restored before anything is changed.
     manifest = backup.read_manifest(file)
     # No service may use the folder during the restore.
     with folder.occupied(settings.data_dir, ""), folder.database(settings) as here, folder.clear_refusals():
+        # Before the check for data, because an interrupted restore has set the old data aside.
         folder.end_interrupted_restore(here)
         if not force and not backup.is_empty(here):
             raise CannotRun(
                 "The database is not empty; choose another folder with --data-dir, or replace it with --force"
             )
         backup.restore(here, file.absolute())
+        # The backup may come from an earlier version.
         folder.migrate(here)
         has_key = manifest.has_key or here.secret_key or (here.data_dir / "secret.key").exists()
     click.echo(

@@ -98,6 +98,7 @@ def _send(client: "Client", file: Path, call: "Callable[[Any], calls.Call[Config
         if not mistakes:
             return client.send(call(document.value))
     except errors.Invalid as error:
+        # Without problems there are no lines to report, so `connected` reports the error.
         if not error.problems:
             raise
         found = ((document.line_of(problem.field), problem) for problem in error.problems)
@@ -110,6 +111,7 @@ def _report(file: Path, mistakes: "list[tuple[int, errors.Problem]]") -> int:
         click.echo(f"{file}:{line}: {problem.field}: {problem.message}", err=True)
     count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
     report(errors.Failed(f"{count}; nothing was applied"))
+    # The exit code of invalid input in `calling.py`.
     return 5
 
 

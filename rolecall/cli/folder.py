@@ -33,6 +33,7 @@ def occupied(data_dir: Path, url: str) -> Iterator[None]:
     make_folder(data_dir)
     with open_private(data_dir / _LOCK) as lock:
         try:
+            # The system releases this lock when the process ends, even if it is killed.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             process, where = _occupant(data_dir)
@@ -178,6 +179,7 @@ def in_transaction(config: "Config", act: Callable[["Config", "Db"], Awaitable[T
     assert command
 
     async def run() -> T:
+        # Triggers need the base URL in the session, because they write webhook bodies.
         connection: Any = await psycopg.AsyncConnection.connect(
             config.database_url or "", options=session_options(config.base_url)
         )

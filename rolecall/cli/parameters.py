@@ -36,8 +36,10 @@ def _argument(noun: str, name: str, hint: Any, required: bool) -> click.Paramete
 def _option(noun: str, name: str, hint: Any, required: bool) -> click.Parameter:
     word, settings = _spoken(name), _settings(noun, name, hint)
     if hint is bool:
+        # Without a default, an omitted flag is not passed on, and the default of the call applies.
         return click.Option([f"--{word}/--no-{word}", name], default=None, help=HELP.get(name))
     if settings.get("multiple"):
+        # Each use of a repeatable option gives one value, so its name is in the singular.
         word = word.removesuffix("s")
     words = _known_words(noun, name)
     help = HELP.get(name) or (f"One of {', '.join(words)}." if words else None)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import rich_click as click
 
+# Where `rolecall serve` listens by default.
 _DEFAULT_URL = "http://127.0.0.1:8000"
 
 profile_option = click.option(
@@ -70,6 +71,7 @@ def _token(profile: dict[str, Any]) -> str:
             raise click.UsageError(f"token_file: {error}") from None
     if command := profile.get("token_command"):
         try:
+            # Do not capture stderr or replace stdin: the command may ask for a password on the terminal.
             run = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, text=True, check=True)
         except (OSError, subprocess.CalledProcessError) as error:
             raise click.UsageError(f"token_command: {error}") from None

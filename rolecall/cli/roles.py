@@ -19,6 +19,7 @@ from rolecall.core.config import Config
 from rolecall.core.errors import CannotRun
 
 Role = Callable[[Config, asyncio.Event], Awaitable[None]]
+# Limit the time for headers, because slow headers can occupy all connections (Slowloris).
 _HEADERS_TAKE_MILLISECONDS = 20_000
 # Idle connections count too; with a low limit, one client with many idle connections could lock out the others.
 _MOST_CONNECTIONS = 8192
@@ -46,6 +47,7 @@ def run_role(role: Role, with_parent: bool) -> None:
 
 
 def _at_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    # At its end, stdin stays readable, and the loop would call this function again and again.
     loop.remove_reader(sys.stdin)
     stop.set()
 

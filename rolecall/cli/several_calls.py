@@ -270,6 +270,7 @@ def bounce(file: Path, as_json: bool, field: str | None, profile: str | None) ->
         raise click.BadParameter(f"{file}: no such file", param_hint="file")
     # Read all of stdin, so that the mail server can finish writing; the report is at the beginning.
     content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    # The API rejects texts with NUL characters.
     mail = content[:_MOST_OF_A_MAIL].decode(errors="replace").replace("\x00", "")
     try:
         with connected(profile) as client:

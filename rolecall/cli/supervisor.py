@@ -55,6 +55,7 @@ def run_service(
 ) -> None:
     """Run until a signal arrives. Call `prepare` after the migration and `announce` when the service is ready."""
     config = msgspec.structs.replace(config, data_dir=config.data_dir.absolute())
+    # Without a configured base URL, links lead to this machine.
     if not os.environ.get("ROLECALL_BASE_URL") and not os.environ.get("ROLECALL_BASE_URL_FILE"):
         config = msgspec.structs.replace(config, base_url=plan.url)
     with folder.occupied(config.data_dir, config.base_url):
@@ -75,6 +76,7 @@ def check_port(host: str, port: int) -> None:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
+            # Connections of an earlier server that are in TIME_WAIT must not count as the use of the port.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
             probe.listen(1)
@@ -115,6 +117,7 @@ async def _keep(role: tuple[str, ...], environ: dict[str, str], stop: asyncio.Ev
         child = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "rolecall", *role, "--with-parent",
             env=environ,
+            # The pipe closes when this process dies, and the child then stops (`--with-parent`).
             stdin=asyncio.subprocess.PIPE,
             # Ctrl-C then reaches only the supervisor, which stops the processes in order.
             start_new_session=True,
@@ -123,6 +126,7 @@ async def _keep(role: tuple[str, ...], environ: dict[str, str], stop: asyncio.Ev
             await _end(child)
             return
         was_killed, was_quick = (child.returncode or 0) < 0, time.monotonic() - started < _QUICK_DEATH_SECONDS
+        # A signal usually comes from outside, such as from the OOM killer, so restart the process at once.
         quick_deaths = quick_deaths + 1 if was_quick and not was_killed else 0
         log.error("process died; restarting it", role=role[0], process=child.pid, code=child.returncode)
         await _sleep(stop, _PAUSES_SECONDS[min(quick_deaths, len(_PAUSES_SECONDS) - 1)])
