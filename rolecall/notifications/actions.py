@@ -91,6 +91,7 @@ async def record_bounce(db: Db, report: DeliveryReport | None, now: datetime) ->
     if report.reason is None:
         return BounceResult(None, "The report says that the message was delivered or is delayed")
     # A Message-ID contains the id of the first notification; only tests and sign-in links have the id of the message.
+    # All attempts of a message have the same Message-ID, so mark the last one.
     id: UUID | None = await fetch_value(
         db,
         """SELECT m.id FROM notification_messages m WHERE m.channel = 'Email' AND m.outcome <> 'kept' AND m.id = ANY(
@@ -107,6 +108,7 @@ async def record_bounce(db: Db, report: DeliveryReport | None, now: datetime) ->
 async def _mark_bounced(db: Db, id: UUID, reason: str, now: datetime) -> None:
     await execute(
         db,
+        # Only notifications in flight are indexed by message, so find the others by their recipient.
         """WITH bounced AS (
                UPDATE notification_messages SET outcome = 'bounced', response = %(reason)s,
                                                 ended_on = coalesce(ended_on, %(now)s)
@@ -194,6 +196,7 @@ async def change_settings(db: Db, caller: Caller | None, raw: Json, facts: Facts
         )
     await _keep_secrets(db, body, config, facts.now)
     for template in body.templates or ():
+        # The recorded problem concerns the template before this change.
         await execute(db, "DELETE FROM notification_template_faults WHERE kind = %(kind)s", kind=template.kind)
     # End a pause of the channel: the new settings may work.
     if body.email is not None:
@@ -217,6 +220,7 @@ def _changed(known: NotificationPolicy, body: NotificationSettingsBody) -> Notif
             templates.pop(template.kind, None)
         else:
             templates[template.kind] = _merged_template(known, template)
+    # Do not store defaults, so that a later version can change them.
     chosen = [rule for rule in kinds.values() if rule != DEFAULT_RULES[rule.kind]]
     return NotificationPolicy(email, chosen, list(templates.values()), reminders)
 
@@ -311,6 +315,7 @@ def _example() -> NotificationFacts:
 
 async def delete_old(db: Db, now: datetime) -> None:
     """Delete a batch of messages and notifications past the retention period; never one that must still be sent."""
+    # Skip rows that other transactions hold, so that this chore does not wait for them.
     oldest, batch = now - KEPT_FOR, _DELETED_AT_ONCE
     for table, condition in (("notification_messages", "ended_on IS NOT NULL"), ("notifications", _NOT_WAITING)):
         await execute(

@@ -17,6 +17,7 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
     Link to the newest conflict if there is only one, or if the recipient's role does not see everyone. Otherwise link
     to the list of conflicts.
     """
+    # A person without a role sees only their own records, as a Provisioner does.
     rows = await fetch_rows(
         db,
         """SELECT n.id, r.id, r.name, count(c.id)::int,

@@ -37,6 +37,7 @@ _IDLE_SECONDS = 20.0
 _FAILED_LOGIN = "The mail server refused the user name or password"
 _TOO_SLOW = "The mail server did not respond in time"
 _PERMANENT = 500
+# SMTP requires this line break.
 _LINE = "\r\n"
 # RFC 5322 recommends that a line has at most 78 characters.
 _SHORT_SUBJECT = 78 - len("Subject: ")
@@ -122,6 +123,7 @@ class Mailer:
     async def _connect(self) -> aiosmtplib.SMTP:
         settings = self.account.settings
         is_secure = settings.security is not Security.NONE
+        # The address is not checked as that of a webhook is, because most mail servers are in the same network.
         client = aiosmtplib.SMTP(
             hostname=settings.host,
             port=settings.port,
@@ -159,12 +161,14 @@ async def _address_message(client: aiosmtplib.SMTP, sender: str, to: str) -> tup
         await client.mail(sender, encoding="utf-8")
         await client.rcpt(to, encoding="utf-8")
     except aiosmtplib.SMTPSenderRefused as error:
+        # All messages have the same sender, so the channel cannot be used.
         if error.code >= _PERMANENT:
             raise ChannelFault(f"The mail server refused the sender {sender}: {_said(error)}") from error
         return await _rejected(client, error)
     except aiosmtplib.SMTPResponseException as error:
         return await _rejected(client, error)
     except (aiosmtplib.SMTPException, OSError) as error:
+        # No text was sent yet, so another attempt cannot produce a duplicate.
         return MessageOutcome.DEFERRED, f"The mail server disconnected: {error}"[:LONGEST_RESPONSE]
     return None
 
@@ -203,6 +207,7 @@ def _content(message: OutgoingMessage, sender: str, now: datetime) -> bytes:
         "Subject": _subject(message.written.subject),
         "Date": format_datetime(now),
         "Message-ID": f"<{message.reference}@{sender.rpartition('@')[2]}>",
+        # Asks mail programs not to reply automatically, as they do for absent people (RFC 3834).
         "Auto-Submitted": "auto-generated",
         "MIME-Version": "1.0",
         "Content-Type": f'multipart/alternative; boundary="{boundary}"',

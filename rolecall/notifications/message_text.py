@@ -125,6 +125,7 @@ _HOST_DOT = re.compile(
 _BRACE = re.compile(r"{{|}}|{%|%}")
 _environment = Environment(
     loader=PackageLoader("rolecall.notifications"),
+    # Names and comments must not become HTML; the plain text is not escaped.
     autoescape=select_autoescape(["html"]),
     undefined=StrictUndefined,
     trim_blocks=True,

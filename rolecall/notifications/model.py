@@ -137,6 +137,7 @@ class KindRule(msgspec.Struct, frozen=True, rename="camel"):
     is_chat_allowed: bool = True
 
 
+# Kinds about people's events, conflicts and reviews stay out of shared chats until an administrator permits them.
 DEFAULT_RULES = {
     rule.kind: rule
     for rule in (
@@ -342,6 +343,7 @@ def _moved(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo, s
         if count == 0:
             break
         count -= reminders.is_counted(day)
+        # Keep the time of day in the zone, also across a change to daylight saving time.
         local = datetime.combine(day, local.timetz())
     return local.astimezone(moment.tzinfo)
 

@@ -58,6 +58,7 @@ async def facts_or_faults(
     An outage of the database is raised.
     """
     try:
+        # A savepoint, because an error in SQL would otherwise abort the transaction of the calling code.
         async with db.transaction():
             return await facts_of(db, ids, context), {}
     except (OperationalError, InterfaceError):
@@ -76,6 +77,7 @@ async def facts_or_faults(
 
 _MET = """EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
                                           AND met.rule = p.rule AND met.response = 'Approved')"""
+# Of several responses that the recipient can give, prefer one that still waits, and one in the recipient's own name.
 _REQUESTS = f"""
     SELECT n.id, n.kind, n.part, r.id AS request_id, r.action, r.status_since, r.reporter_name, a.name AS application,
            coalesce(i.first_name || ' ' || i.last_name, r.target_name) AS person,

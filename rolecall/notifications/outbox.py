@@ -73,6 +73,7 @@ async def try_lock(db: Db) -> bool:
     return bool(await fetch_value(db, "SELECT pg_try_advisory_xact_lock(hashtext('notifications'), 0)"))
 
 
+# An unconfirmed e-mail is not used: it may belong to another person.
 _CLAIM = f"""
     WITH usable AS MATERIALIZED (
         -- Try a failing channel with one message at a time.
@@ -180,6 +181,7 @@ async def _message(
     for row in rows[:1] if is_written_once else rows:
         try:
             notes.append(await _note(db, routing, row, about[row.id], recipient))
+        # After an error of the database, this transaction cannot continue.
         except psycopg.Error:
             raise
         except Exception as error:  # one record with an unexpected value must not block others
@@ -188,6 +190,7 @@ async def _message(
         return None
     written = write(notes, recipient, routing.base_url, is_digest=is_digest)
     address = first.address if channel is Channel.EMAIL else str(channel)
+    # A notification that joined the bundle later must have all its attempts.
     step = min(row.step for row in rows)
     return OutgoingMessage(new_id(), first.id, channel, recipient, address, written, notes, *lease, step)
 
@@ -254,6 +257,7 @@ class _MessageResult(msgspec.Struct, frozen=True):
     refund: int
 
 
+# A bounce that was reported before the result is kept. `lease IS NOT NULL` lets PostgreSQL use a partial index.
 _RECORD = """
     WITH ended AS MATERIALIZED (
         SELECT * FROM json_to_recordset(%(results)s::json) AS e (
@@ -324,7 +328,9 @@ async def _note_health(db: Db, channel: Channel, ended: Sequence[EndedMessage], 
     faults = [each for each in own if each.outcome is MessageOutcome.CHANNEL]
     if len(faults) < len(own):
         await mark_working(db, channel)
+        # The channel worked for other messages, so it is not paused; only these messages wait.
         return now + PAUSES[0] if faults else None
+    # The notification of administrators takes its time from this signature.
     await sign(db, by_system("note_failing_channel", now))
     return await mark_failing(db, channel, faults[-1].response, now)
 

@@ -154,6 +154,7 @@ async def get_message(db: Db, id: str) -> MessageDetail:
 
 async def policy(db: Db) -> NotificationPolicy:
     stored = await fetch_rows(db, "SELECT name, value FROM notification_settings")
+    # Settings that were never changed are not stored, and have their defaults.
     return msgspec.convert(dict(stored), NotificationPolicy)
 
 

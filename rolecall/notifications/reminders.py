@@ -196,6 +196,7 @@ async def _notify_again(db: Db, ids: Sequence[UUID]) -> dict[UUID, list[str]]:
     await execute(db, "SELECT notify_reviewers(%(ids)s, %(kind)s)", ids=list(ids), kind=NotificationKind.DUE)
     rows = await fetch_rows(
         db,
+        # The time of this transaction identifies the notifications that were just inserted.
         """SELECT n.item_id, array_agg(DISTINCT i.first_name || ' ' || i.last_name)
            FROM notifications n JOIN identities i ON i.id = n.identity_id
            WHERE n.item_id = ANY(%(ids)s) AND n.kind = %(kind)s AND n.created_date = written_on() GROUP BY n.item_id""",

@@ -80,6 +80,7 @@ async def get_notification_settings(db: Db) -> NotificationSettings:
 
 async def _with_names(request: AnyRequest, config: Config, carried: Carried) -> Carried:
     urls = [carried.raw.get(field) for field in ("slackUrl", "teamsUrl")]
+    # Look up names before the transaction begins, because DNS can take seconds.
     return msgspec.structs.replace(carried, addresses=await address_check.looked_up(urls))
 
 

@@ -95,6 +95,7 @@ class MessageSender:
 
     def _rooms(self, delivery: Delivery) -> dict[Channel, int]:
         """Return how many messages to claim for each channel; omit a channel until half of its slots are free."""
+        # Claim many messages at a time, which needs fewer transactions.
         free = {channel: IN_FLIGHT[channel] - self._sending[channel] for channel in delivery.channels}
         return {channel: room for channel, room in free.items() if room >= IN_FLIGHT[channel] // 2}
 

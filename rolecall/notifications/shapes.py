@@ -254,6 +254,7 @@ class BounceBody(Body):
 
 
 class TestBody(Body):
+    # Tell pytest that this is not a test class.
     __test__ = False
 
     channel: Maybe[Annotated[Channel, one_of([Channel.EMAIL, Channel.SLACK, Channel.TEAMS])]] = Channel.EMAIL
