@@ -106,6 +106,7 @@ async def _is_suspended(db: Db, new: NewRequest) -> bool:
 
 # The access to privilege `p` that each later request leaves.
 _LEFT = f"""
+    -- Until its approval, a request has None as the approved access of each privilege.
     SELECT CASE WHEN later.approved_on IS NULL THEN coalesce(q.lowered_access, q.requested_access)
                 ELSE q.approved_access END AS access, later.number, later.approved_on IS NOT NULL AS is_approved
     FROM privileges q JOIN (SELECT later.* {_LATER}) AS later ON later.id = q.request_id
@@ -142,6 +143,7 @@ async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivile
             ORDER BY s.number, p.position""",
         **_of_target(new),
     )
+    # The rows are in number order, so the latest suspension of a privilege determines its entry.
     return {PermissionName(*row[:3]): _taken(*row) for row in rows}
 
 
@@ -197,6 +199,7 @@ def _without_raises(request: AccessRequestDetail) -> NewRequest:
         identity_id=target.affected_identity.id if target.affected_identity else None,
         target_name=target.name,
         privileges=[
+            # Without an initial access, `enrich` reads the access that is held now.
             NewPrivilege(
                 header=each.permission.header,
                 section=each.permission.section,

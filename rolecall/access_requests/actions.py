@@ -81,6 +81,7 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
     found = (await separation.conflicts_created(db, [new]))[0] if new and not problems else []
     problems += separation.refusals(new, found) if new else []
     body = check(NewRequestBody, raw, facts, problems)
+    # `check` has raised an error if the request could not be read.
     assert new
     new = msgspec.structs.replace(new, scheduled_start=body.scheduled_start, comment=body.comment)
     (id,) = await create_enriched(db, caller, [new], facts.now, [found])
@@ -137,6 +138,7 @@ async def _perform(
     _check_move(locked, move)
     alone = _require_reason(locked, move, body.comment)
     await _add_comment(db, locked, caller, body.comment)
+    # Reopening and resuming may cancel or postpone the request instead (opening.py); the response shows this.
     await verb(db, [locked.id], caller, locked.now)
     await _record_alone(db, locked, caller, alone)
     return await queries.get(db, locked.id)
@@ -279,6 +281,7 @@ async def _is_chosen_by_party(
     db: Db, locked: _LockedRequest, type: RequirementType, reviewer_id: UUID, stand_in: Caller
 ) -> bool:
     """Return whether a person who must not decide is in the chain between the reviewer and the stand-in."""
+    # Such a person must not choose who decides either.
     excluded = await fetch_value(
         db,
         "SELECT excluded_stand_ins(r, %(type)s, %(reviewer)s) FROM access_requests r WHERE r.id = %(id)s",
@@ -381,6 +384,7 @@ async def _apply_response(
 
     A rule is met when one of its reviewers approves; all rules of a type must be met.
     """
+    # One rejection decides, so rejections are handled before rules that are not met yet.
     match body.type, body.response:
         case RequirementType.APPROVE, Response.REJECTED:
             await moving.move(db, REJECT, [locked.id], caller, now, said)

@@ -33,6 +33,7 @@ async def record_conflicts(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
     asking = [each for each in verdicts if each.asked and not each.refused]
     others = [each for each in verdicts if each not in asking]
     people = [row for each in others for row in people_rows(each.request.id, _with_recorded(each), ())]
+    # `_ask` reads the stored rows to withdraw outdated requirements, so replace these rows afterwards.
     await _insert_people(db, people + await _ask(db, asking))
 
 
@@ -122,6 +123,7 @@ async def _ask(db: Db, verdicts: Sequence[ConflictVerdict]) -> _Rows:
     responses, rows = list[dict[str, Any]](), list[dict[str, Any]]()
     for each in verdicts:
         first, known = required.get(each.request.id, (0, []))
+        # The owner of a duty rule is asked again, because an earlier approval does not cover the new conflicts.
         asked = [rule for rule in _rules_of(policy, each, people) if rule.duty_rule_id or not _is_asked(rule, known)]
         responses += response_rows(each.request.id, asked, first)
         rows += people_rows(each.request.id, _with_recorded(each), asked, first)
@@ -146,6 +148,7 @@ def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: 
     def needed(request: StoredRequest, conflicts: Sequence[PotentialConflict]) -> list[RuleReviewers]:
         return reviewers_of(policy, request.new, request.reporter_id, people, conflicts, affected)
 
+    # As in `affected_people` (schema/access_requests.sql): people in earlier conflicts must not decide either.
     affected = in_conflict(_found(verdict)) | {person for _, person in verdict.request.recorded}
     before = needed(verdict.request, ())
     after = needed(verdict.request, [each.conflict for each in verdict.asked])

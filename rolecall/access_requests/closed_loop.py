@@ -37,6 +37,7 @@ async def close_loop(db: Db, import_id: UUID, now: datetime) -> None:
     if run is None:
         return
     resolved = await _resolved(db, run)
+    # Lock all requests first, because verifying some and then reopening others would break the lock order.
     await moving.lock(db, resolved)
     async for requests, state in _with_state(db, run, resolved):
         await _verify_or_reopen(db, requests, state, now)
@@ -152,6 +153,7 @@ async def _completed_and_changed(db: Db, run: FinishedImport) -> list[UUID]:
     rows = await fetch_rows(
         db,
         """WITH touched AS (
+               -- Read only what the import added, because access that ended cannot have reappeared.
                SELECT account_number AS number FROM account_versions WHERE from_import = %(number)s
                UNION SELECT account_number FROM memberships WHERE from_import = %(number)s
                UNION SELECT holder_number FROM assignments WHERE from_import = %(number)s)

@@ -66,11 +66,13 @@ async def create_enriched(
 
     ids = list(requests)
     await record_activity_of(db, ids, author=caller.name, action="Created", content="Access request created", now=now)
+    # The event contains the whole request, so record it after all other rows.
     await record_events(db, [RequestEvent.CREATED], ids, caller, now)
     free = [
         id for id, rules in asked.items() if all(rule.is_met or rule.type != RequirementType.APPROVE for rule in rules)
     ]
     said = {id: "; ".join(each.reason for each in requests[id].approvals) or APPROVE.text for id in free}
+    # All requests have just been checked; only requests made together may have to wait for each other.
     await approve(db, free, SYSTEM, now, said, recheck_only=_made_together(requests))
     return ids
 

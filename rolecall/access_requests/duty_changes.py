@@ -19,6 +19,7 @@ from rolecall.duties import prevention
 from rolecall.duties.prevention import FoundConflict, PotentialConflict, ProposedAccess, key_of
 from rolecall.settings.policy import RequestAction
 
+# Higher than the number of any stored request.
 LAST = 2**63 - 1
 _PROVISIONED = 0
 _NO_ACCESS = (Access.NONE, Access.DENY)
@@ -153,6 +154,7 @@ async def _given(db: Db, changes: Iterable[OpenChange], *, of_groups: bool) -> _
     With `of_groups`, include the duties that open requests would give to a group or take from it.
     """
     asked = {each for one in changes for each in (_taken(one), one.after) if _is_access(each)}
+    # Only a privilege without a section can be a membership (`is_membership`, schema/access_requests.sql).
     groups = {_group(each) for each in asked if not each.section} if of_groups else set()
     through = await open_access.changes_of_groups(db, groups) if groups else {}
     behind = {each for changes in through.values() for _, one in changes for each in (_taken(one), one.after)}
@@ -179,6 +181,7 @@ def _group(access: ProposedAccess) -> Group:
 
 async def people_concerned(db: Db, requests: Sequence[CheckedRequest]) -> list[list[UUID]]:
     """Return the people whose duties each request would change: the person, or current and requested group members."""
+    # A request that changes no duties needs no check, so its people need no lock.
     changing = [each if each.changes.given or each.changes.losses else None for each in requests]
     groups = {group_of(each.new) for each in changing if each and not each.new.identity_id}
     members = await open_access.people_in_groups(db, groups)

@@ -64,6 +64,7 @@ async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
 
     Active accounts are preferred.
     """
+    # An account has the risk None, because only its privileges are rated.
     rows = await fetch_rows(
         db,
         """SELECT asked.n, holder.* FROM unnest(%(applications)s::uuid[], %(identities)s::uuid[], %(names)s::text[])
@@ -88,6 +89,7 @@ async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
         identities=[new.identity_id for new in news],
         names=[new.target_name for new in news],
     )
+    # WITH ORDINALITY counts from 1.
     return {n - 1: _Holder(*holder) for n, *holder in rows}
 
 
@@ -171,6 +173,7 @@ async def _known(
 
 def _filled(privilege: NewPrivilege, found: _CatalogueEntry) -> NewPrivilege:
     access = privilege.initial_access or Access(found.access)
+    # The target has no value of its own without access, so show the usual value (docs/decisions/0082).
     value = found.usual_value if access in (Access.NONE, Access.DENY) else found.held_value or ""
     return msgspec.structs.replace(
         privilege,
@@ -188,6 +191,7 @@ def _filled(privilege: NewPrivilege, found: _CatalogueEntry) -> NewPrivilege:
 # often name the same privileges, so each permission or group is rated once.
 _KNOWN = """
     WITH named AS MATERIALIZED (
+        -- 0 stands for NULL, because USING does not join NULLs.
         SELECT asked.n, asked.holder, asked.access, coalesce(p.number, 0) AS permission_number,
                coalesce(gv.group_number, 0) AS group_number,
                coalesce(pv.description, gv.description, '') AS description,

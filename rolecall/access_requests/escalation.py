@@ -63,6 +63,7 @@ async def add_reviewers(
     for request_id, type, rule, last, reason, reviewers, over, excluded, party in rules:
         known = {*reviewers, *excluded}
         further = {id: above[id] for id in over if id in above and id not in known}
+        # Every administrator can already respond for the reviewer `Administrators`.
         if not further and ADMINISTRATORS.id not in reviewers:
             further = _others(active, known)
             if not further and absent_on:

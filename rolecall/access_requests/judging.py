@@ -116,6 +116,7 @@ def judge(request: AccessRequestDetail, state: ImportedState) -> Judgement:
 def reappeared_access(request: AccessRequestDetail, state: ImportedState) -> list[str]:
     """Describe the access that a completed request removed and that the import shows again."""
     taken = [privilege for privilege in request.target.privileges if _is_taken_away(privilege)]
+    # Without privileges, only a Remove or Suspend takes something away: the account itself.
     if request.action == RequestAction.CHANGE and not taken:
         return []
     taking = msgspec.structs.replace(request, target=msgspec.structs.replace(request.target, privileges=taken))
@@ -220,6 +221,7 @@ async def _groups(db: Db, run: FinishedImport, names: Sequence[str]) -> dict[str
     held: dict[UUID, dict[Key, set[Access]]] = defaultdict(lambda: defaultdict(set))
     for entry in await accounts.permissions_of_groups(db, [id for id, _ in rows], run.number):
         held[entry.holder_id][entry.header, entry.section, entry.permission].add(Access(entry.access))
+    # Groups have no status, so every group that exists is usable.
     return {name: Shown(True, True, held[id]) for id, name in rows}
 
 

@@ -57,6 +57,7 @@ async def move(
         changes += ["status = %(to)s", "status_since = %(now)s"]
     # Fires keep_waiting_on_update, keep_past and recheck_requests (schema/access_requests.sql), nudge_carriers
     # (schema/carriers.sql) and notify_of_moved_requests (schema/notifications.sql).
+    # An UPDATE locks rows in no fixed order, so lock them first. FOR UPDATE tests the status again after a wait.
     moved = await fetch_rows(
         db,
         f"""WITH locked AS (SELECT id FROM access_requests WHERE id = ANY(%(ids)s) AND status = ANY(%(allowed)s)
@@ -80,6 +81,7 @@ async def move(
 async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
     """Move to Resolved, or to Completed if no verification is required."""
     ids = await lock_movable(db, RESOLVE, ids)
+    # Record the responses before the move, because its event contains the request with its responses.
     await _record_responses(db, RequirementType.RESOLVE, ids, caller)
     verified = await fetch_rows(
         db,
@@ -133,6 +135,7 @@ async def cancel(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
 
 async def withhold(db: Db, ids: Ids, now: datetime) -> list[UUID]:
     """Cancel requests that would give access to an inactive identity, or to another identity's account."""
+    # COLLATE "C" is the collation of accounts.username, so the lookup can use its index.
     rows = await fetch_rows(
         db,
         """SELECT r.id, i.status, r.target_name, r.action,
@@ -164,6 +167,7 @@ async def cancel_with_reasons(db: Db, why: Mapping[UUID, str], now: datetime) ->
 
 async def withhold_from(db: Db, identity_id: UUID, now: datetime) -> None:
     """Cancel requests, not provisioned yet, that would give access to an identity that has just become inactive."""
+    # Resolved requests stay, because their access is removed with the account.
     await withhold(db, await lock_unfinished(db, identity_id), now)
 
 

@@ -136,6 +136,7 @@ async def people_in_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[
                JOIN access_requests r ON r.id = p.request_id AND r.application_id = b.application_id
                WHERE r.identity_id IS NOT NULL AND is_unshown(r) AND gives(r)
            )
+           -- The lowest turn, because one provisioned path is enough for a membership.
            SELECT application_id, start, min(turn), identity_id FROM reached
            GROUP BY application_id, start, identity_id""",
         **_parts(asked),

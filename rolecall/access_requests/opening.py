@@ -42,6 +42,7 @@ async def approve(
     verdicts = await recheck(db, ids if recheck_only is None else [id for id in ids if id in recheck_only])
     stopped = [id for id, verdict in verdicts.items() if verdict.stops]
     said = APPROVE.text if text is None else text
+    # The approval was given, so it is recorded even if the check stops the request.
     await record_activity_of(db, stopped, author=caller.name, action="Response", content=said, now=now)
     await _apply(db, verdicts, now)
     ids = [id for id in ids if id not in stopped]
@@ -91,7 +92,8 @@ async def resume(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
 
 async def move_due(db: Db, now: datetime) -> bool:
     """Start and resume a batch of requests that are due; return whether more may be due."""
-    # Each of the two moves is allowed in only one status, which `min` returns.
+    # Each of the two moves is allowed in only one status, which `min` returns. `greatest` ignores NULLs, because a
+    # request without a scheduled start can be postponed. Do not wait for locked requests: the next tick finds them.
     found = [
         await fetch_rows(
             db,
@@ -172,6 +174,7 @@ async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID
         ids=list(why),
         again=again,
     )
+    # Requests that already wait get no new activity entry each day.
     known = [id for (id,) in rows]
     new = [id for id in why if id not in known]
     return known + await move(db, POSTPONE, new, SYSTEM, now, why, postponed_until=again)
@@ -182,6 +185,7 @@ async def recheck_waiting(db: Db, now: datetime) -> bool:
 
     A request that no longer waits for another one becomes due. Return whether more people may be queued.
     """
+    # The queue may contain a person several times and has no key, so use ctid.
     rows = await fetch_rows(
         db,
         f"""DELETE FROM people_to_recheck WHERE ctid = ANY(ARRAY(
@@ -193,12 +197,14 @@ async def recheck_waiting(db: Db, now: datetime) -> bool:
            WHERE is_to_recheck(status) AND (identity_id = ANY(%(people)s) OR identity_id IS NULL AND %(of_groups)s)
            ORDER BY number FOR UPDATE""",
         people=[id for (id,) in rows if id],
+        # NULL in the queue stands for all requests about groups.
         of_groups=(None,) in rows,
     )
     withheld = await withhold(db, [id for (id,) in found], now)
     ids = [id for (id,) in found if id not in withheld]
     verdicts = await recheck(db, ids)
     await _apply(db, verdicts, now)
+    # Only open requests are snoozed here; scheduled and snoozed ones are postponed when they become due.
     waits = {id: each.waits for id, each in verdicts.items() if each.waits and not each.stops}
     again = now + _LOOK_AGAIN
     await move(db, SNOOZE, list(waits), SYSTEM, now, waits, snoozed_until=now, postponed_until=again)

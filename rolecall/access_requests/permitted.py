@@ -149,6 +149,7 @@ def response_refusal(standing: Standing, caller: Caller, type: RequirementType, 
     is_administrator = standing.role == Role.ADMINISTRATOR and reviewer_id == ADMINISTRATORS.id
     if caller.is_person and reviewer_id != caller.id and not is_administrator and not stands_in:
         return NOT_STANDING_IN
+    # One person may provision for several reviewers: only approvals and verifications must be independent.
     if type is not RequirementType.RESOLVE and not is_administrator and standing.responds_for_others(reviewer_id):
         return SECOND_RESPONSE
     return refusal(standing, DECIDED[type], reviewer_id, stands_in=stands_in)
@@ -310,6 +311,7 @@ async def require_may_request(db: Db, caller: Caller, identity_id: UUID | None) 
     """If the caller `is_limited`, refuse requests for anyone but the caller and people who report to the caller."""
     if not caller.is_limited:
         return
+    # A request about a group is about no person, so a limited caller cannot make it.
     relations = await authority.relations_to_person(db, caller.id, identity_id) if identity_id else frozenset()
     if not authority.may(caller, authority.REQUEST, GovernedRecord(RecordType.PERSON, relations)):
         raise Invalid.on("identityId", ONLY_OWN_PEOPLE)

@@ -23,6 +23,7 @@ from rolecall.duties.model import RuleResponse
 from rolecall.duties.prevention import AccessProposal, FoundConflict, PotentialConflict, control_duties
 from rolecall.settings.policy import RequestAction
 
+# The members of RuleResponse are in order of strictness.
 _STRICTNESS = list(RuleResponse).index
 # Control duties with the duties that they control.
 _Controls = Mapping[UUID, set[UUID]]
@@ -128,12 +129,14 @@ def _case(
     open_requests: Sequence[OtherRequest],
     controls: _Controls,
 ) -> _Case:
+    # The open requests of a person include the request that is checked.
     others = [each for each in open_requests if each.request.id != request.id]
     same_event = [each for each in others if each.request.items & request.items and _may_wait_for(each, own, controls)]
     proposal = AccessProposal(
         id,
         own.changes.gains,
         duty_changes.merged(each.changes.given for each in others if each.request.turn < request.number),
+        # Other requests may be canceled. Only `_after` counts on removals: those by requests of the same event.
         leaving=duty_changes.merged(each.changes.losses for each in others),
         repeated=own.changes.repeated,
         controls=duty_changes.controlling(own.changes, others, request.number),
@@ -185,6 +188,7 @@ def _may_wait_for(other: OtherRequest, own: CheckedRequest, controls: _Controls)
 
 async def _verdicts(db: Db, cases: Sequence[_Case]) -> list[ConflictVerdict]:
     proposals = [each.now for each in cases] + [each.later for each in cases if each.awaited]
+    # The results are in the order of `proposals`, so the two lists below must read them in that order.
     found = iter(await prevention.conflicts_of(db, proposals))
     now = [_own(each, next(found)) for each in cases]
     later = [_own(each, next(found)) if each.awaited else now[place] for place, each in enumerate(cases)]
@@ -214,6 +218,7 @@ def _verdict(cases: Sequence[_Case], now: Sequence[FoundConflict], later: Sequen
     # A request is not refused for removing a control duty; the owner of the rule must approve it.
     refused = [each for each in later if each.conflict.response is RuleResponse.BLOCK and each.gains]
     asked = [each for each in later if each not in (*warned, *refused)]
+    # A conflict that the awaited requests will prevent is a reason to wait; the request is not refused for it.
     until = [each.conflict for each in now if each.conflict.rule_id not in lasting]
     strict = [each for each in until if each.response is not RuleResponse.WARN]
     numbers = sorted({number for each in cases for number in each.awaited})

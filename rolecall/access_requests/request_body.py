@@ -150,6 +150,7 @@ async def _find_account(
     if others:
         complaint = f"Account {others[0]} belongs to another identity; name an account of this identity"
         return _RequestTarget(identity_id, name, [Problem("targetName", complaint)])
+    # `check` reports a missing action.
     if owner is None and action not in (None, RequestAction.REMOVE, RequestAction.SUSPEND):
         return _RequestTarget(identity_id, name, [Problem("targetName", f"Account {username} {_UNMATCHED}")])
     return _RequestTarget(identity_id, username, is_unmatched=owner is None)

@@ -86,6 +86,7 @@ async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[
     """List the requests that concern a person, newest first. `filters` are values of columns; None means no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
     me, application = caller.id, given.get("application_id")
+    # All requests of an application concern its owner and provisioners, so the stored list can serve them.
     owns = application is not None and application in await applications.applications_of(db, me)
     if owns and not await _hides_some(db, me, application):
         return await queries.newest_first(db, page, **given)
@@ -100,6 +101,7 @@ async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[
             SELECT (SELECT count(*) FROM found), r.id
             FROM (SELECT list_key FROM found ORDER BY list_key DESC LIMIT {PAGE_SIZE} OFFSET %(offset)s) AS f
             JOIN access_requests r USING (list_key)""",
+        # No page begins after the limit, and the product could exceed bigint.
         offset=min((page - 1) * PAGE_SIZE, MOST_LISTED),
         **values,
     )

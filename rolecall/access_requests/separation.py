@@ -42,6 +42,7 @@ async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[Fou
     conflicts = await prevention.conflicts_of(db, [proposal for _, proposal in proposals])
     for (place, _), made in zip(proposals, conflicts, strict=True):
         own = requests[place].changes.losses.keys()
+        # Leave out conflicts that only other requests would create.
         found[place] += [each for each in made if each.gains or each.losses & own]
     return [duty_changes.joined(each) for each in found]
 
@@ -108,6 +109,7 @@ async def split(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
 
     The parts that remove access can be provisioned at once. Without the split, the requests would wait for each other.
     """
+    # The requests of an event are about its person, never about a group.
     of_groups = await open_access.take_turns_of_nesting(db, of_groups=False)
     if of_groups is None:
         return list(news)
@@ -148,6 +150,7 @@ async def allowed_of_event(db: Db, planned: Sequence[NewRequest]) -> AllowedRequ
     news = await split(db, await enrich(db, planned))
     said: list[str] = []
     while True:
+        # Each round but the last leaves out at least one privilege, so the loop ends.
         found = await conflicts_created(db, news)
         allowed = [without_refused(new, conflicts) for new, conflicts in zip(news, found, strict=True)]
         refusals = [each for _, refused in allowed for each in refused]
