@@ -50,6 +50,7 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     body = check(OnboardBody, raw, facts)
     await permitted.require_own_people(db, caller, None, body.identity)
     email = body.identity.email or ""
+    # Look before the identity is created, because the search would find the new person too.
     is_taken = bool(email and await active_with_email(db, email))
     identity_id = await identities.create_identity(db, body.identity, facts.now)
     # Withhold the e-mail until it is confirmed. If two people shared it, neither could sign in. A caller who entered
@@ -118,6 +119,7 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
     # While the return date is not known, the Removal stage is snoozed.
     if removal.status not in (WorkStatus.SCHEDULED, WorkStatus.SNOOZED):
         raise Conflict("The return has already started, so its date cannot be changed")
+    # Change the stage in memory too, because `update_status` derives the status of the event from it.
     removal.status, removal.scheduled_start = WorkStatus.SCHEDULED, body.end_date
     # Fires notify_of_return_date (schema/notifications.sql) and keep_absences (schema/personnel_events.sql).
     await execute(db, "UPDATE personnel_events SET needed_until = %(end)s WHERE id = %(id)s", id=id, end=body.end_date)
@@ -155,6 +157,7 @@ async def cancel_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
     body = check(CancelBody, raw, facts)
     _require_unfinished(event)
     await permitted.require(db, EventVerb.CANCEL, caller, identity_id=event.identity_id, reporter_id=event.reporter.id)
+    # Find this out before `cancel_stages` changes the stages.
     never_joined = event.type is EventType.ONBOARD and not _has_taken_effect(event)
     await cancel_stages(db, event)
     await record(db, event, caller, "Canceled", f"{event.type} canceled", facts.now)
@@ -249,6 +252,7 @@ async def _create_event(
         custom_fields=_json(identities.custom_fields(changes) if changes else {}),
         needed_on=period.needed_on,
         needed_until=period.needed_until,
+        # Stored, because the scopes of the caller are not known when the event changes the identity.
         confirms_email=Scope.IDENTITIES_WRITE in caller.scopes,
         names=[stage.name for stage in stages],
         statuses=[stage.status for stage in stages],

@@ -62,6 +62,7 @@ async def _remove_late_accounts(db: Db, event: LockedEvent, now: datetime) -> No
     late = [held for held in situation.accounts if held.is_active and (held.application_id, held.username) not in known]
     dates = EventDates(event.needed_on, event.needed_until)
     planned = planned_requests(event.type, event.identity_id, dates, msgspec.structs.replace(situation, accounts=late))
+    # Provision and Verification work on the requests of Approval (`works_on`), so these belong to Approval too.
     made = await _create(db, event, StageName.APPROVAL, planned, now)
     if not made:
         return
@@ -84,6 +85,7 @@ async def apply_changes(db: Db, event: LockedEvent, now: datetime) -> None:
     if {"email_address", "type"} & columns.keys() and not await queries.confirms_email(db, event.id):
         await _withhold_email(db, event, signs_in_with, str(columns.get("email_address", before.email_address)), now)
     await drop_changes(db, event)
+    # Sort keys are not fields of their own.
     names = [name.replace("_", " ") for name in columns if not name.endswith("_key")]
     names += [f"custom field {number}" for number in custom]
     await record_activity(
@@ -134,4 +136,5 @@ async def _create(
     allowed = await separation.allowed_of_event(db, [msgspec.structs.replace(new, related=related) for new in planned])
     for refusal in allowed.left_out:
         await add_comment(db, event.id, author=SYSTEM.name, content=refusal, now=now)
+    # The reporter of the event is also the reporter of its requests, and is therefore not asked to decide.
     return await create_enriched(db, event.reporter, allowed.requests, now, allowed.conflicts)

@@ -101,6 +101,7 @@ class Stage(msgspec.Struct):
     def is_due(self, now: datetime, previous: "Stage | None") -> bool:
         if self.status is not WorkStatus.SCHEDULED:
             return False
+        # Only a stage that starts after the previous one (`Start.AFTER`) is scheduled without a date.
         if self.scheduled_start is None:
             return previous is not None and previous.status is WorkStatus.COMPLETED
         return self.scheduled_start <= now
@@ -145,8 +146,10 @@ def done_when(type: EventType, stage: StageName) -> frozenset[WorkStatus]:
     """Return the statuses that let a stage complete: each of its requests must have one of them."""
     match stage:
         case StageName.APPROVAL:
+            # A rejected request is canceled, so it no longer waits for approval either.
             return frozenset(WorkStatus) - {WorkStatus.PENDING}
         case StageName.PROVISION if StageName.VERIFICATION in STAGES[type]:
+            # Verification is a stage of its own here, so Provision does not wait for it.
             return FINISHED | {WorkStatus.RESOLVED}
         case StageName.PROVISION | StageName.TRANSITION | StageName.VERIFICATION | StageName.REMOVAL:
             return FINISHED

@@ -159,6 +159,7 @@ async def require_may_be_offboarded(db: Db, identity_id: UUID) -> None:
 
 async def require_another_administrator(db: Db, identity_id: UUID) -> None:
     """Refuse if no other active administrator remains. Administrators who are being offboarded do not count."""
+    # Lock before reading, so that two offboardings cannot each count on the other administrator.
     await administrators.lock_administrators(db)
     others = (await administrators.active(db)).keys() - {identity_id}
     if not others - await queries.leaving(db, others):

@@ -31,6 +31,7 @@ from rolecall.settings.policy import EventType, Level
 
 
 async def preview(db: Db, raw: Json, facts: Facts) -> EventPreview:
+    # The type determines how the rest of the body is checked.
     type = check(EventTypeBody, raw, facts).type
     body = check(BODIES[type], raw, facts)
     end_date = body.end_date if isinstance(body, AbsenceBody) else None

@@ -172,6 +172,7 @@ async def lock(db: Db, id: UUID) -> LockedEvent:
     if not rows:
         raise NotFound("PersonnelEvent", id)
     number, type, status, reporter_id, reporter_name, identity_id, needed_on, needed_until = rows[0]
+    # Read the stages after the lock, to see the changes of the transaction that held it before.
     stages = await fetch_rows(
         db,
         "SELECT sequence, name, status, scheduled_start FROM stages WHERE event_id = %(id)s ORDER BY sequence",
@@ -182,6 +183,7 @@ async def lock(db: Db, id: UUID) -> LockedEvent:
         number=number,
         type=EventType(type),
         status=WorkStatus(status),
+        # Only the id and the name are used, so the scopes can be empty.
         reporter=Caller(reporter_id, reporter_name, frozenset()),
         identity_id=identity_id,
         needed_on=needed_on,

@@ -78,6 +78,7 @@ def _plan_restore(plan: RestorePlan, request: AccessRequestDetail, identity_id: 
         else:
             plan.differences.append(f"{subject} is restored as {limit.access}, not as {had}: {limit.why}")
             privileges.append(_restored(privilege, limit.access))
+    # A suspension without privileges suspended only the account itself, which must become active again.
     if privileges or not request.target.privileges:
         plan.requests.append(
             NewRequest(

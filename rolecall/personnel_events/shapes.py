@@ -57,6 +57,7 @@ class EventDetail(EventItem):
 
 def _today_or_later(moment: datetime, info: ValidationInfo) -> datetime:
     facts = facts_of(info)
+    # An effective date begins in the time zone of the service (docs/decisions/0059).
     if moment.astimezone(facts.zone).date() < facts.today:
         raise broken("{name} must be today or later")
     return moment
@@ -113,6 +114,7 @@ class AssignEventBody(Body):
 
 
 class ReturnDateBody(Body):
+    # The date may be in the past: people may be back before anyone enters it.
     end_date: Moment
 
 

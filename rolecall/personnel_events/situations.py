@@ -40,6 +40,7 @@ async def situation_of(
             return Situation(held)
         case EventType.ROLE_TRANSITION:
             now = await fetch_value(db, "SELECT custom_fields FROM identities WHERE id = %(id)s", id=identity_id)
+            # `matching` replaces the column of custom fields as a whole, so merge the fields here.
             will_be = {**(changes or {}), "custom_fields": {**now, **(custom_fields or {})}}
             models = await access_models.matching(db, identity_id, will_be)
             before = await _grants(db, await access_models.matching(db, identity_id))

@@ -25,6 +25,7 @@ async def follow_event(db: Db, id: UUID, now: datetime) -> None:
     One pass is enough, because a stage depends only on the previous one.
     """
     event = await queries.lock(db, id)
+    # Delete the news before reading the requests, so that each later change is news again.
     caller = await _consume_news(db, id)
     previous = None
     for stage in event.stages:
@@ -100,6 +101,7 @@ _EFFECTS: dict[StageName, Callable[[Db, LockedEvent, datetime], Awaitable[None]]
 
 async def _open(db: Db, event: LockedEvent, stage: Stage, now: datetime) -> None:
     stage.status = WorkStatus.OPEN
+    # Store the status before the effects, because the end of a leave reads it (`_other_leave` in restoring.py).
     await execute(
         db,
         "UPDATE stages SET status = 'Open', started_on = %(now)s WHERE event_id = %(id)s AND sequence = %(sequence)s",
