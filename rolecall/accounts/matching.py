@@ -42,6 +42,7 @@ _MATCH = f"""{_FITS},
                     ELSE (ARRAY['Employee ID', 'Email', 'Name'])[d.way] END AS match,
                CASE WHEN d.people = 1 THEN d.id END AS identity_id
         FROM told t LEFT JOIN decided d USING (number))
+    -- Leave unchanged matches as they are, because `matched_on` is when the match began.
     UPDATE accounts a SET match = f.match, identity_id = f.identity_id, matched_on = %(now)s
     FROM found f WHERE f.number = a.number AND (f.match, f.identity_id) IS DISTINCT FROM (a.match, a.identity_id)"""
 
@@ -53,6 +54,7 @@ async def take_turn(db: Db) -> None:
 
 async def wait_for_turns(db: Db, now: datetime) -> datetime:
     """Wait for a running matching to finish; return a time after it and before every later matching."""
+    # Release the lock at once: a transaction lock would delay other matchings until this transaction ends.
     await execute(
         db,
         """SELECT pg_advisory_lock(turn.key), pg_advisory_unlock(turn.key)
@@ -87,6 +89,7 @@ async def match_changed_identities(db: Db, now: datetime) -> int:
         return 0
     await take_turn(db)
     now = max(now, clock.now())
+    # The conditions `<> ''` are those of partial indexes.
     return await execute(
         db,
         f"""WITH changed AS (DELETE FROM identities_to_match RETURNING *),

@@ -27,6 +27,7 @@ MATCHES_THEN = """concat_ws(' ',
     (SELECT max(until) FROM past_matches WHERE until <= %(moment)s::timestamptz),
     (SELECT max(a.matched_on) FROM past_matches p JOIN accounts a ON a.number = p.account_number
      WHERE a.matched_on <= %(moment)s::timestamptz))"""
+# At most nine digits, so that the number fits the SQL type int.
 _NUMBER = re.compile("[0-9]{1,9}")
 
 
@@ -39,6 +40,7 @@ async def moment_of(db: Db, text: str | None, config: Config, now: datetime) -> 
     try:
         moment = require_past("asOf", clock.parse(text, config.timezone), now)
         if clock.is_date(text):
+            # Today means now, because the day has not ended.
             return min(end_of_day(moment.astimezone(config.timezone).date(), config.timezone), now)
         return moment
     except (ValueError, OverflowError):
@@ -48,6 +50,7 @@ async def moment_of(db: Db, text: str | None, config: Config, now: datetime) -> 
 
 def end_of_day(day: date, zone: ZoneInfo) -> datetime:
     """Return the last moment of a day, so that a list as of that day includes the imports of the day."""
+    # Subtract in UTC: if clocks go back at midnight, the last hour of the day occurs twice.
     return datetime.combine(day + timedelta(days=1), time(), zone).astimezone(UTC) - timedelta(microseconds=1)
 
 

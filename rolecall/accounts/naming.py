@@ -109,6 +109,7 @@ class Catalogue:
 
 def _grouped(entries: Iterable[tuple[K, PermissionName]]) -> dict[K, list[PermissionName]]:
     found: dict[K, list[PermissionName]] = {}
+    # `fromkeys` removes repeated entries, such as a permission and a group with the same name.
     for key, name in dict.fromkeys(entries):
         found.setdefault(key, []).append(name)
     return found
@@ -157,6 +158,7 @@ async def look_up_permissions(db: Db, asked: Sequence[tuple[UUID, PermissionName
         sections=[name.section for _, name in asked],
         permissions=[name.permission for _, name in asked],
     )
+    # Names without exactly one match go to `find`, which knows case in all alphabets (docs/decisions/0066).
     found = {n - 1: Lookup(PermissionName(*name)) for n, *name in rows}
     missing = [(n, application, name) for n, (application, name) in enumerate(asked) if n not in found]
     names = f"{_PERMISSIONS} UNION ALL {_GROUPS}"

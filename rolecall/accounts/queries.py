@@ -18,6 +18,7 @@ from rolecall.core.paging import LAST_KEY, FrozenListing, Page, fetch_frozen, fe
 
 AsOf = int | None
 T = TypeVar("T")
+# Stands for the present, because Python has no infinite time.
 _LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
 
 _ACCOUNT_ITEM = """
@@ -239,7 +240,7 @@ async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tu
 async def account_at(db: Db, id: UUID, moment: datetime | None) -> tuple[Account, int, UUID | None]:
     """Return an account, its application's last import at that moment, and the identity it matched then.
 
-    The import number is 0 if the account was not present at that moment.
+    The import number is 0 if no import had finished at that moment, or if the account was no longer present.
     """
     rows = await fetch_rows(
         db,
@@ -287,6 +288,7 @@ def _walked(as_of: AsOf) -> str:
             SELECT a.id, a.number, m.group_number, m.from_import FROM accounts a
             JOIN memberships m ON m.account_number = a.number AND {valid("m", as_of)} WHERE a.id = ANY(%(ids)s)
         ), walked AS MATERIALIZED (
+            -- Access through groups begins when the last link of the chain began (docs/decisions/0109).
             SELECT j.id, j.number, w.above, w.path, greatest(j.from_import, lower(w.during)) AS since
             FROM joined j JOIN groups_above(ARRAY(SELECT DISTINCT group_number FROM joined),
                                             coalesce(%(as_of)s::int, now_import())) AS w
@@ -312,6 +314,7 @@ async def permissions_of_groups(db: Db, group_ids: Sequence[UUID], as_of: AsOf =
     return await _permissions(
         db,
         "",
+        # The path starts with the group itself, which is the holder here.
         """SELECT g.number, g.id, w.above, w.path[2:] || CASE WHEN w.above <> g.number THEN w.above END,
                   lower(w.during)
            FROM groups_above(ARRAY(SELECT number FROM groups WHERE id = ANY(%(ids)s)),

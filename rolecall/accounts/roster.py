@@ -130,6 +130,7 @@ async def _one_after_the_other(db: Db, page: int, filters: RosterFilters) -> Pag
         return all_of([frozen_rows(_OF_ONE, application=id, as_of=number, **chosen) for id, number in applications])
     items: list[RosterItem] = []
     before, total, start = 0, 0, (page - 1) * PAGE_SIZE
+    # Visit all applications, because the total includes those before and after the page.
     for id, number in applications:
         wanted = PAGE_SIZE - len(items)
         of_this, found = await fetch_stretch(
@@ -150,6 +151,7 @@ async def _one_after_the_other(db: Db, page: int, filters: RosterFilters) -> Pag
 
 # `last` is the last import of each application at that moment, `privileged` the accounts that held privileged
 # entitlements after that import, and `with_logins` the applications that report logins.
+# The conditions `IS NOT NULL` skip the parts whose filter is not given.
 _GIVEN = """WITH last AS MATERIALIZED (
         SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
         WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1
@@ -203,6 +205,7 @@ async def _counted(
         items=f"SELECT {_COLUMNS.format(match='m')} {rows} ORDER BY a.list_key, x.username",
         **{**given, "search": " ".join((filters.search or "").split())},
         moment=moment,
+        # Stop at 1900, because a moment long ago minus the days could be before the first year of datetime.
         oldest=f"{max(moment, _FIRST_DAY + days) - days:%Y-%m-%dT%H:%M:%SZ}",
     )
 

@@ -149,6 +149,7 @@ class PermissionNameBody(Body):
 
     header: Text256 = ""
     section: Text256 = ""
+    # Validate the default too, because a name may be left out only if a section is given.
     permission: Text256 = Field("", validate_default=True)
 
     @field_validator("permission")
