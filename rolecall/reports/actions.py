@@ -52,6 +52,7 @@ async def change_report(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fact
     facts = await with_mentioned_identities(db, facts, raw)
     body = check(ReportChanges, raw, facts)
     values = {**body.model_dump(include={"name", "list", "owner_id"}, exclude_none=True), **_columns(body)}
+    # The parsed body does not tell null from an omitted field, so look at the raw body.
     if "schedule" in raw and raw["schedule"] is None:
         values |= {"cron": None, "location": None}
     if "ownerId" in raw and raw["ownerId"] is None:
@@ -108,6 +109,7 @@ async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config)
     if scope not in caller.scopes:
         raise Forbidden(scope)
     problems = [*_problems(report, facts, config)]
+    # `_unreadable` can check only a report with a valid plan.
     if problems := problems or [problem async for problem in _unreadable(db, caller, report, facts, config)]:
         raise Invalid(*problems)
 

@@ -26,6 +26,7 @@ def problem_of(roots: Sequence[str], location: str) -> str | None:
         return None if _is_inside(roots, location) else OUTSIDE
     except OSError as error:
         return f"Location cannot be used: {error.strerror or error}"
+    # fsspec raises ValueError for an unknown protocol, and ImportError if its library is not installed.
     except (ValueError, ImportError) as error:
         return f"Location cannot be used: {error}"
 
@@ -48,6 +49,7 @@ def _is_inside(roots: Sequence[str], location: str) -> bool:
     if root is None:
         return False
     files, path = fsspec.core.url_to_fs(location)
+    # A URL of a local file may lead out of the root through a link, so compare resolved paths.
     if isinstance(files, LocalFileSystem):
         return is_below([Path(files._strip_protocol(root)).resolve()], Path(path))
     return True
@@ -104,6 +106,7 @@ class FileBeingWritten:
     def finish(self) -> None:
         """Write the whole file to disk if it is local, and close it under its temporary name."""
         if isinstance(self._files, LocalFileSystem):
+            # Without fsync, a power failure could leave an incomplete file under its final name.
             self._file.flush()
             os.fsync(self._file.fileno())
         self._file.close()

@@ -41,7 +41,7 @@ def plan(
     filters: Mapping[str, str] = {},
     format: Format | None = None,
 ) -> PlannedRun:
-    """Plan a run at a given time; `filters` (by name) and `format` override those of the report."""
+    """Plan a run at a given time; `filters` (by name, "" to remove one) and `format` override those of the report."""
     source, problems = list_named(report.list), list[Problem]()
     known = source.filters.keys()
     if report.period != ReportPeriod.NOW and not has_past(known):
@@ -51,6 +51,7 @@ def plan(
     rule = {} if given.keys() & {AS_OF, FROM, UNTIL} else filters_of(report.period, known, now, config.timezone)
     columns, query = source.columns, dict[str, Any]()
     try:
+        # The period of a list without history is a problem already, so do not complain about its filters too.
         query = read_filters(source, {**(rule if has_past(known) else {}), **given})
     except Invalid as error:
         problems += error.problems
@@ -91,6 +92,7 @@ MOST_BYTES = 120
 def file_stem(name: str) -> str:
     """Return a file name without extension that is safe in shells: letters, digits, underscores and dashes."""
     stem = re.sub(r"[^\w]+", "-", name.replace("'", "").lower()).strip("-_") or "report"
+    # The limit may split a character; `ignore` drops its first bytes.
     return stem.encode()[:MOST_BYTES].decode(errors="ignore")
 
 

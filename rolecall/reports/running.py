@@ -166,10 +166,12 @@ async def _claimed(pool: Pool, run: ScheduledRun) -> AsyncGenerator[bool]:
     async with pool.connection() as db:
         # The number separates these advisory locks from locks for other purposes.
         lock = "hashtextextended(%(id)s, 163)"
+        # The lock belongs to the connection, so it ends if the process dies, and another worker can take over.
         if not await fetch_value(db, f"SELECT pg_try_advisory_lock({lock})", id=str(run.id)):
             yield False
             return
         try:
+            # Count the attempt before it begins, so that a run that kills the worker is not retried forever.
             claimed = await execute(
                 db, "UPDATE report_firings SET attempts = attempts + 1 WHERE run_id = %(id)s", id=run.id
             )
@@ -225,6 +227,7 @@ async def _authorized(db: Db, config: Config, run: ScheduledRun, scopes_of: Scop
         raise RunFailed("The report was deleted") from None
     if report.schedule is None:
         raise RunFailed("The schedule was removed")
+    # Plan for the time of the firing, so that a later attempt covers the same period.
     planned, scope = planning.plan(report, run.fired_at, config), list_named(report.list).scope
     planned = msgspec.structs.replace(
         planned, plan=msgspec.structs.replace(planned.plan, id=run.id, location=report.schedule.location)
@@ -259,6 +262,7 @@ async def _write_file(config: Config, planned: PlannedRun, caller: Caller, run: 
         # Publish the manifest first, so that a report file never exists without it.
         for file in reversed(written):
             await asyncio.to_thread(file.publish)
+    # Cancellation, at the time limit or when the worker stops, is not an `Exception`.
     except BaseException:
         for file in written:
             file.discard()

@@ -64,6 +64,7 @@ class ReportDetail(msgspec.Struct, rename="camel"):
 
 def _as_text(value: object) -> object:
     """Convert a boolean or an integer in a filter to text."""
+    # Test for booleans first, because they are also integers.
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int) else value
