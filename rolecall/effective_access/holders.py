@@ -140,9 +140,11 @@ async def _listed(
         now,
         **given,
     )
+    # A key begins with the number of the account.
     accounts = [int(key.split(" ", 1)[0]) for key in gathered.keys]
     found = await fetch_all(db, _Row, _select(view, view.of_accounts), **given, accounts=accounts)
     by_key = {row.key: row for row in found}
+    # The queries have separate snapshots, so a key may be gone by now.
     items = await _shown(number, as_of, db, [by_key[key] for key in gathered.keys if key in by_key])
     return Page(items, gathered.total, page, PAGE_SIZE, -(-gathered.total // PAGE_SIZE))
 
