@@ -13,6 +13,7 @@ from rolecall.core.text import counted
 
 START = bytes(32)
 FIRST = 1
+# Sixteen chains (docs/decisions/0045). `audit_chains` in schema/constants.sql is generated from this range.
 CHAINS = range(1, 17)
 
 
@@ -198,5 +199,6 @@ class Walk:
             )
 
     def _note(self, number: int, chain: int, reason: str) -> None:
+        # Missing entries are noted at the end, although their numbers may be lower.
         if self.broken is None or number < self.broken.number:
             self.broken = Break(number, chain, reason)
