@@ -28,11 +28,13 @@ _EXACTLY = {
 # The indexed expression of each name, and the order of its index.
 _KEYS = {"last": "i.list_key", "first": "left(i.first_name_key, 300)"}
 _ORDERS = {"last": "i.list_key", "first": "left(i.first_name_key, 300), i.list_key"}
+# The length of the prefix that is indexed (`_KEYS`).
 _LONGEST_KEY = 300
 _EMAIL = 'lower(i.email_address) COLLATE "C"'
 # Upper bounds of range scans: `_AFTER_ALL` sorts after all names with a prefix, `_AFTER_WHOLE` after all accented forms
 # of a name.
 _AFTER_ALL, _AFTER_WHOLE = chr(1114111), "\x03"
+# Each further word would add two subqueries.
 _MOST_WORDS = 8
 _MOST_NAMESAKES = 10
 
@@ -47,6 +49,7 @@ def people(words: str, limit: int | None = None, more: str = "", *, whole: bool 
     prefix. With `whole`, names match exactly, and nothing matches by prefix. Each subquery scans one index in order, so
     that its cost does not depend on the planner's estimates.
     """
+    # PostgreSQL refuses NUL characters. Employee IDs and e-mails are also compared with the spaces as typed.
     said = words.replace("\x00", "")
     words = " ".join(said.split())
     values: Values = {"id": guid(words.lower().removeprefix("urn:uuid:").strip("{}")), "said": said, "words": words}
@@ -248,6 +251,7 @@ async def bearers(db: Db, email: str) -> list[Candidate]:
 async def meant_by_confirmed(db: Db, words: str) -> list[Candidate]:
     """Return at most 20 people with exactly this name, confirmed e-mail, employee ID or id."""
     said = " ".join(words.replace("\x00", "").split())
+    # A match by e-mail counts only if the e-mail is confirmed; `bearers` returns these people.
     others = [each for each in await meant(db, words) if each.email.lower() != said.lower()]
     return others + [each for each in await bearers(db, said) if each not in others]
 
