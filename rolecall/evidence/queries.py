@@ -32,6 +32,7 @@ async def find_identity(db: Db, text: str) -> UUID:
 
 
 async def evidence_of(db: Db, id: UUID, as_of: datetime | None, now: datetime) -> PersonEvidence:
+    # Events and requests are complete even for a past moment, so that it cannot hide later ones (docs/decisions/0046).
     events = await fetch_rows(db, "SELECT id FROM personnel_events WHERE identity_id = %(id)s", id=id)
     requests = await fetch_rows(db, "SELECT id FROM access_requests WHERE identity_id = %(id)s", id=id)
     return PersonEvidence(
@@ -82,6 +83,7 @@ async def things_of(db: Db, id: UUID, evidence: PersonEvidence) -> list[UUID]:
 
 async def links(db: Db) -> AsyncIterator[tuple[int, int, str]]:
     """Stream chain, number and digest of every entry, so that each chain can be followed from its start to its head."""
+    # Only digests, because a bundle must not contain the entries of other people.
     async for chain, number, digest in stream_rows(
         db,
         """SELECT chain, number, encode(sha256(convert_to(entry, 'UTF8')), 'hex') FROM audit_events ORDER BY number""",

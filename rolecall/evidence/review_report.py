@@ -113,6 +113,7 @@ def _facts(report: ReviewReport) -> list[Row]:
 
 def _text(value: object) -> object:
     """Format a moment for the page; return other values unchanged."""
+    # JSON has no type for times, so recognize them by their form.
     if isinstance(value, str) and len(value) > 19 and value[10:11] == "T":
         return f"{value[:10]} {value[11:19]} UTC"
     return value

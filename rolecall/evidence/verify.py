@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 MANIFEST, SEAL = "manifest.json", "manifest.sha256"
+# The hash that precedes the first entry of each chain.
 START = "00" * 32
 
 
@@ -73,6 +74,7 @@ def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = (), seal: str | None 
 
 # Every `check_…` function yields one sentence for each mismatch.
 def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
+    # A zip file can contain a name twice, and programs differ in which of the two members they read.
     for name in sorted({name for name in bundle.names() if bundle.names().count(name) > 1}):
         yield f"{name} is in the bundle twice"
     names = set(bundle.names()) - {MANIFEST, SEAL}
@@ -83,6 +85,7 @@ def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
     for name in sorted(names & members.keys()):
         try:
             content = bundle.read(name)
+        # The member does not match its checksum in the archive.
         except zipfile.BadZipFile:
             content = b""
         if sha256(content) != members[name]:
@@ -91,9 +94,11 @@ def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
 
 def entries_of(bundle: Bundle) -> Iterator[dict[str, Any]]:
     """Yield each entry with the text that its digest is computed from: the last value of the line."""
+    # Do not use `splitlines`: it also splits at other characters, which the texts may contain.
     for line in bundle.read("audit.jsonl").decode().split("\n"):
         if line:
             entry = json.loads(line)
+            # Hash the text as written, because encoding the entry again may change it.
             entry["text"] = line[line.index('"entry":') + len('"entry":') : -1]
             yield entry
 
@@ -141,6 +146,7 @@ def check_link(chain: Chain, number: int, digest: str, entry: dict[str, Any] | N
     if number <= chain.last:
         yield f"link {number} of chain {chain.number} does not come after link {chain.last}"
     before = chain.hash
+    # Follow the text of the entry, not its digest in links.txt, so that a changed text breaks the chain.
     if entry and entry["chain"] == chain.number:
         digest = sha256(entry["text"].encode())
     chain.step(number, digest)
@@ -221,6 +227,7 @@ class Review:
         self.audited: dict[str, dict[str, Any]] = {}
         for entry in sorted(entries_of(bundle), key=lambda entry: entry["number"]):
             fields = self.audited.setdefault(entry["entry"]["entity"]["id"], {})
+            # A field that an entry has only in `before` was emptied by the change.
             fields.update(dict.fromkeys(entry["entry"]["before"] or {}))
             fields.update(entry["entry"]["after"] or {})
 
@@ -471,6 +478,7 @@ def check_openings(review: Review) -> Iterator[str]:
     for item in review.items:
         moved = review.moved[item["id"]]["reason"] if item["id"] in review.moved else None
         if moved is None and last_change(review, item, "Reviewer Replaced"):
+            # The audit says which reviewers were replaced at the opening, not why, so accept any reason.
             moved = item["moved"] or "a reason"
         if moved is not None and item["moved"] != moved:
             yield f"item {item['number']} does not show why its reviewer was replaced"
@@ -546,6 +554,7 @@ def check_remediation(review: Review) -> Iterator[str]:
             continue
         proof, change = item["remediatedImport"], last_change(review, item, "Remediated", "Reopened", "Flagged")
         is_recorded = change is not None and change["change"] == "Remediated" and change["importNumber"] == proof
+        # A missing time counts as later than every time, because "x" sorts after digits.
         if not change or not is_recorded or not (item["remediatedOn"] or "x") <= change["changedOn"]:
             yield f"item {item['number']} is Remediated, which contradicts what the service recorded"
         elif proof is None and item["subject"] != "Model":
@@ -668,6 +677,7 @@ def check_quality(review: Review) -> Iterator[str]:
         if item["status"] != "Withdrawn":
             by_reviewer.setdefault(reviewer_of(item), []).append(item)
     medians = {id: median(paces(items)) for id, items in by_reviewer.items()}
+    # Items that any administrator can review name no reviewer.
     known = {id for id in by_reviewer if id is not None}
     found = {one["reviewerId"] if one["reviewerId"] in known else None: one for one in review.quality}
     if found.keys() != by_reviewer.keys() or len(found) != len(review.quality):
