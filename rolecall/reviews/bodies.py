@@ -160,6 +160,7 @@ def _only_with(decision: Decision, field: str, otherwise: Json) -> Json:
     """Return the JSON Schema rule that a decision requires a field; `otherwise` applies to other decisions."""
     nothing = {name: {"type": "null"} for name in ("until", "access") if name != field}
     return {
+        # The OpenAPI document spells enum values without spaces (`one_of`).
         "if": {"properties": {"decision": {"const": decision.replace(" ", "")}}},
         "then": {"required": [field], "properties": {field: {"type": "string"}, **nothing}},
         "else": otherwise,

@@ -52,6 +52,7 @@ async def record_change(
            FROM review_items WHERE id = ANY(%(ids)s) GROUP BY review_id""",
         change=change,
         reason=reason,
+        # `import` is a keyword of Python, so it cannot be written as an argument name.
         **{"import": import_number},
         ids=ids,
         now=now,

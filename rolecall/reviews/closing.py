@@ -37,6 +37,7 @@ async def close_review(
     if left and review.on_silence is OnSilence.ESCALATE:
         raise Conflict(f"{_unsubmitted(left)}. Remind the reviewers, or reassign the items")
     if left:
+        # Replacing reviewers discards decisions, so do it before counting the accounts that would be flagged.
         await _replace_parties(db, review, now)
         held = await _too_many(db, review)
         # A confirmation is valid only for the message that was shown.
@@ -134,6 +135,7 @@ async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: 
            AND status IN ('Approved', 'Flagged') ORDER BY list_key""",
         id=review.id,
     )
+    # Approved items are included, because Keep Until needs a request too.
     await request_removals(db, caller, review, [id for id, _ in unsubmitted], now)
     flagged = [id for id, is_flagged in unsubmitted if is_flagged]
     await record_item_events(db, ReviewEvent.ITEM_FLAGGED, flagged, now)
@@ -202,6 +204,7 @@ async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> Revie
     """Cancel a review and withdraw its items, decided or not. Items with a request stay; the requests continue."""
     review = await queries.plan_of(db, id, lock=True)
     await _cancel(db, review, now)
+    # Count the flagged items before they are withdrawn.
     await _record_cancel(db, caller, review, now)
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(

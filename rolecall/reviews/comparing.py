@@ -228,6 +228,7 @@ async def _end_requests(db: Db, item_ids: Sequence[UUID], said: str, now: dateti
     )
     ids = [id for (id,) in rows]
     await moving.lock(db, ids)
+    # Each move skips requests whose status does not allow it, so only those not completed are canceled.
     await moving.resolve(db, ids, SYSTEM, now, said)
     await moving.verify(db, ids, SYSTEM, now, said)
     await moving.cancel_with_reasons(db, dict.fromkeys(ids, f"{said}, so nothing is left to do"), now)
@@ -288,6 +289,7 @@ async def _reopen(db: Db, run: ComparedImport, which: str, said: str, now: datet
 
     Request the removal of the access, and notify the owners of the reviews.
     """
+    # Clear `request_id`, so that `request_removals` makes a new request.
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,

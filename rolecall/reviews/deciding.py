@@ -71,6 +71,7 @@ async def decide(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
     )
     await store(db, caller, decided, [item.id], facts.now)
     if item.subject is ItemSubject.MODEL:
+        # Release first, because released items are not decided with the model.
         await moving.release_obstructed(db, caller, item.review_id, acting.people, facts.now, item.id)
         await _decide_below(db, caller, decided, item, facts.now)
     return await item_queries.get_item(db, item.id)
@@ -82,6 +83,7 @@ async def _with_people(db: Db, facts: Facts, raw: Json) -> Facts:
 
 async def _acting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None, now: datetime) -> ActingFor:
     """Return for whom the caller decides. Refuse if that is not the item's reviewer, or the item cannot be decided."""
+    # Stand-ins and administrators need not name the reviewer, because the item does.
     if caller.is_person and given is None and await permitted.may_act_for(db, caller, item.reviewer.id):
         given = item.reviewer.id
     acting = await permitted.acting_for(db, caller, given, now)

@@ -9,6 +9,7 @@ from rolecall.reviews.model import ItemSubject
 _LINE = """concat_ws(E'\\t', coalesce({holder}::text, ''), coalesce({row}.entitlement_id::text, ''), {subject},
     coalesce({row}.application_id::text, ''), {row}.access, coalesce({row}.since_import::text, ''),
     coalesce({row}.identity_id::text, ''))"""
+# Sort by bytes, so that the order does not depend on the database's collation (evidence/verify.py does the same).
 _DIGEST = """
     SELECT encode(sha256(convert_to(coalesce(string_agg(line, E'\\n' ORDER BY line COLLATE "C"), ''), 'UTF8')), 'hex')
     FROM ({lines}) AS lines (line)"""

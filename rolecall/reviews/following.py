@@ -218,6 +218,7 @@ async def replace_unavailable(db: Db, now: datetime) -> None:
     )
     for review_id, people in rows:
         review = await queries.plan_of(db, review_id, lock=True)
+        # Another transaction may have closed the review before this one locked it.
         if review.status is ReviewStatus.OPEN:
             await _replace(db, review, people, now)
     await replace_parties(db, None, now)
@@ -308,6 +309,7 @@ async def retire_unknown(db: Db, now: datetime) -> None:
     # recheck_requests (schema/access_requests.sql).
     await execute(
         db,
+        # The first name tells identities that reviews create (`_unknown_person` in remediating.py) from others.
         """UPDATE accounts a SET identity_id = f.id, matched_on = %(now)s FROM (
                SELECT a.number, (array_agg(i.id))[1] AS id FROM identities u JOIN accounts a ON a.identity_id = u.id
                JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL

@@ -101,6 +101,7 @@ def _drift(subject: str, access: str, since: int | None, held: Sequence[Any]) ->
     now, from_import, until = held
     if now is None:
         return ItemDrift(Drift.GONE, None, until)
+    # An account gets a new version with each change of its data, which is no change of access.
     is_other = now != access or (subject != ItemSubject.ACCOUNT and since is not None and from_import != since)
     return ItemDrift(Drift.CHANGED if is_other else Drift.UNCHANGED, Access(now), from_import if is_other else None)
 
@@ -119,6 +120,7 @@ def _from_row(row: Sequence[Any]) -> _Explained:
         _named(*row[27:29]),
         Access(row[29]),
         ImportReason(since, None) if since is not None else None,
+        # `_completed` fills in the import, the requests and the models.
         Why(ImportReason(since or 0, None), [], []),
         named,
         Recommendation(Decision(verdict) if verdict else None, named),

@@ -26,6 +26,7 @@ from rolecall.tokens.queries import own_id
 
 async def lock_open(db: Db, review_id: UUID) -> None:
     """Lock a review, so that it is not closed or canceled while decisions are made; refuse if it is not open."""
+    # A shared lock, so that several people can decide at the same time.
     sql = "SELECT status FROM reviews WHERE id = %(id)s FOR SHARE"
     status = await fetch_value(db, sql, id=review_id)
     if status != ReviewStatus.OPEN:
@@ -107,6 +108,7 @@ async def move_items(
     # Fires notify_of_moved_items, schema/notifications.sql.
     await execute(
         db,
+        # Until the update below, the items name their previous reviewers.
         """INSERT INTO review_moves (review_id, item_id, from_id, to_id, stage, reason, moved_by_name, moved_on)
            SELECT c.review_id, c.id, c.reviewer_id, n.person, %(stage)s, n.reason, %(name)s, %(now)s
            FROM unnest(%(ids)s::uuid[], %(people)s::uuid[], %(reasons)s::text[]) AS n (id, person, reason)
@@ -263,6 +265,7 @@ async def replace_parties(db: Db, review_id: UUID | None, now: datetime) -> None
     )
     for id, stage, ids in rows:
         review = await queries.plan_of(db, id, lock=True)
+        # Another transaction may have closed the review before this one locked it.
         if review.status is ReviewStatus.OPEN:
             news = await reviewers_for(db, ids, None, review.fallback, now, _BECAME_PARTY)
             await move_items(db, SYSTEM, review, news, stage, now)

@@ -117,6 +117,7 @@ async def _group_by_model(db: Db, review: ReviewDetail, now: datetime) -> None:
     await execute(
         db, "DELETE FROM assigned_items a USING candidate_items c WHERE c.place = a.place AND c.under_model IS NOT NULL"
     )
+    # `assign` handles all candidate items, so set the other items aside while the models get reviewers.
     await execute(db, "ALTER TABLE candidate_items RENAME TO grouped_items")
     await execute(db, reviewers.CANDIDATES)
     await execute(
@@ -179,6 +180,7 @@ async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: date
     await record_opening(db, review.id, now)
     await execute(
         db,
+        # A record may be excluded for several reasons; `review_scopes` has one row for each record.
         "INSERT INTO review_scopes SELECT %(id)s, kind, id, min(reason) FROM out_of_scope GROUP BY kind, id",
         id=review.id,
     )

@@ -223,6 +223,7 @@ async def reviewers_for(
     named = NAMED_BY[stage.reviewer] if stage else "c.reviewer_id"
     sql = _FROM_ITEMS.replace("{named}", named)
     await execute(db, sql, ids=list(item_ids), identity=stage.identity_id if stage else None)
+    # Without a stage, every item gets another reviewer, because its current one is in `passed_by`.
     await assign(db, stage or ReviewStage(StageReviewer.IDENTITY), fallback, now, passed)
     return await fetch_all(
         db,

@@ -45,6 +45,7 @@ async def submit(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Su
 
     Give items that were kept to the reviewers of the next stage, if there is one.
     """
+    # Lock for update at once: two submissions that share the lock would deadlock in `close_if_done`.
     review = await queries.plan_of(db, id, lock=True)
     await lock_open(db, review.id)
     body = check(SubmitBody, raw, permitted.with_administrators(await with_mentioned_identities(db, facts, raw)))
@@ -83,6 +84,7 @@ async def _moment(db: Db, review_id: UUID, own: Sequence[_Own], now: datetime) -
            UNION ALL (SELECT moved_on FROM review_moves WHERE review_id = %(id)s ORDER BY number DESC LIMIT 1)""",
         id=review_id,
     )
+    # evidence/verify.py finds the decisions that a statement signs by their times.
     moments: list[datetime] = [
         now,
         *(moment for (moment,) in rows),
@@ -161,6 +163,7 @@ async def _to_next_stage(db: Db, caller: Caller, review: ReviewDetail, ids: Sequ
         db, "SELECT stage, array_agg(id) FROM review_items WHERE id = ANY(%(ids)s) GROUP BY stage", ids=list(ids)
     )
     for stage, of_stage in rows:
+        # Stages are numbered from 1, so this is the stage after `stage`.
         following = review.stages[stage]
         news = await reviewers_for(db, of_stage, following, review.fallback, now, REVIEWED_BEFORE)
         await move_items(db, caller, review, news, stage + 1, now)

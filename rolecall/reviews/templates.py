@@ -113,6 +113,7 @@ async def get(db: Db, id: str | UUID) -> ReviewTemplate:
 
 async def _checked(db: Db, name: str, review: Json, facts: Facts) -> Jsonb:
     """Validate the fields of a template like those of a new review; return the fields that are known."""
+    # Any due date in the future serves for the check; each review gets its own.
     raw = _body(name, review, facts.now + timedelta(days=1), facts)
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     try:
