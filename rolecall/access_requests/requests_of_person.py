@@ -95,19 +95,18 @@ async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[
         statement = f"""{_found(given, is_limited=False)}
             SELECT {queries.LISTED} JOIN found f ON f.list_key = r.list_key ORDER BY r.list_key DESC"""
         return whole(queries.item_from_row, statement, **values)
-    rows = await fetch_rows(
+    [(total, ids)] = await fetch_rows(
         db,
         f"""{_found(given, is_limited=True)}
-            SELECT (SELECT count(*) FROM found), r.id
-            FROM (SELECT list_key FROM found ORDER BY list_key DESC LIMIT {PAGE_SIZE} OFFSET %(offset)s) AS f
-            JOIN access_requests r USING (list_key)""",
+            SELECT (SELECT count(*) FROM found), array(
+                SELECT r.id
+                FROM (SELECT list_key FROM found ORDER BY list_key DESC LIMIT {PAGE_SIZE} OFFSET %(offset)s) AS f
+                JOIN access_requests r USING (list_key))""",
         # No page begins after the limit, and the product could exceed bigint.
         offset=min((page - 1) * PAGE_SIZE, MOST_LISTED),
         **values,
     )
-    total = rows[0][0] if rows else 0
-    items = await queries.items(db, [id for _, id in rows])
-    return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
+    return Page(await queries.items(db, ids), total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
 
 
 _MOST_ABOUT = 20

@@ -187,7 +187,11 @@ async def look_up_groups(db: Db, asked: Sequence[tuple[UUID, str]]) -> list[Look
     found = {n - 1: Lookup(PermissionName(*name)) for n, *name in rows}
     missing = [(n, application, name) for n, (application, name) in enumerate(asked) if n not in found]
     catalogues = await _catalogues(db, {application for _, application, _ in missing}, _GROUPS)
-    found |= {n: catalogues[application].find_group(name) for n, application, name in missing}
+
+    def search() -> dict[int, Lookup]:
+        return {n: catalogues[application].find_group(name) for n, application, name in missing}
+
+    found |= await asyncio.to_thread(search) if missing else {}
     return [found[n] for n in range(len(asked))]
 
 

@@ -43,7 +43,7 @@ _PROXIED_BEGIN = (
 )
 
 
-@get("/metrics", opt={"open": True})
+@get("/metrics")
 async def serve_metrics(request: AnyRequest) -> Response[bytes]:
     services: Services = request.app.state.services
     now = clock.now()

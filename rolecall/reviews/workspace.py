@@ -168,7 +168,7 @@ async def count_waiting(db: Db, reviewer_ids: Sequence[UUID]) -> int:
 
 async def count_overdue(db: Db, now: datetime) -> int:
     found: int = await fetch_value(
-        db, "SELECT count(*) FROM reviews WHERE status = 'Open' AND due_on < %(now)s", now=now
+        db, "SELECT count(*) FROM reviews WHERE status = 'Open' AND due_on <= %(now)s", now=now
     )
     return found
 

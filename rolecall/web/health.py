@@ -14,13 +14,13 @@ from rolecall.web.services import Services
 _PATIENCE_SECONDS = 2
 
 
-@get("/healthz", opt={"open": True}, sync_to_thread=False)
+@get("/healthz", sync_to_thread=False)
 def alive() -> dict[str, str]:
     # Do not ask the database: a restart of this process would not repair it.
     return {"status": "alive"}
 
 
-@get("/readyz", opt={"open": True})
+@get("/readyz")
 async def ready(request: AnyRequest) -> Response[dict[str, str]] | Response[ErrorBody]:
     services: Services = request.app.state.services
     try:

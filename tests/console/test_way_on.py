@@ -11,7 +11,7 @@ from tests.console.test_drafts import fields, uploaded
 
 USERS = {"name": "Users", "content": "users", "columns": {"Login": "Username", "State": "Active"}}
 TEAMS = {"content": "memberships", "columns": {"Login": "Username", "Team": "Group"}, "shape": {"headerLine": 3}}
-HR = "PersNr,First Name,Last Name\n7,Ada,Byron\n"
+HR = "Ref,First Name,Last Name\n7,Ada,Byron\n"
 
 
 async def test_drafts_are_listed_for_their_author(administrator: httpx2.AsyncClient, db: Db) -> None:
@@ -76,7 +76,7 @@ async def test_people_of_an_identity_source_are_counted_as_people(
     await administrator.post(draft, data={"again": "yes", "content.operators.csv": "identities"})
     page = (await administrator.get(draft)).text
 
-    await administrator.post(draft, data={**fields(page), "field.0.0.PersNr": "Employee ID", "dry-run": "yes"})
+    await administrator.post(draft, data={**fields(page), "field.0.0.Ref": "Employee ID", "dry-run": "yes"})
     await imports.work_on_dry_runs()
     checked = (await administrator.get(draft)).text
     saved = await administrator.post(f"{draft}/save")

@@ -25,6 +25,7 @@ from rolecall.console.forms import (
     first,
     given,
     guard_in,
+    integer,
     people_in,
     problems_by_field,
     shown,
@@ -98,7 +99,7 @@ async def _body(db: Db, form: Form) -> Json:
     raw["isIdentitySource"] = first(form, "isIdentitySource") == "yes"
     raw["surpriseReviews"] = first(form, "surpriseReviews") == "yes"
     months = first(form, "reviewEveryMonths")
-    raw["reviewEveryMonths"] = int(months) if months.isdecimal() else months or None
+    raw["reviewEveryMonths"] = integer(months) or None
     return {**raw, "guard": guard_in(form) or None}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.console.answers import HtmlPage, SeeOther
-from rolecall.console.forms import first, given, with_people
+from rolecall.console.forms import first, given, integer, with_people
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form
 from rolecall.console.review_scope import fields_of_scope, is_search
@@ -61,7 +61,7 @@ async def _body(db: Db, form: Form, before: Json | None = None) -> Json:
     review = {**before, **body_of(await with_people(db, form, *PEOPLE), before.get("stages", ()))}
     # Each review gets a name of its own; the name in the form is that of the template.
     review.pop("name", None)
-    numbers = {name: int(text) if (text := first(form, name)).isdecimal() else text for name in _NUMBERS}
+    numbers = {name: integer(first(form, name)) for name in _NUMBERS}
     return {**given(form, "name", "nextOn"), **numbers, "opens": first(form, "opens") == "yes", "review": review}
 
 
