@@ -121,7 +121,7 @@ async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> No
     )
     if not continued:
         raise Conflict(_NOT_HELD)
-    await log_line(db, id, "Continued by a person; the guard is lifted for this run", now)
+    await log_line(db, id, "Continued; the guard is lifted for this import", now)
     await nudge(db, CHANNEL)
 
 
@@ -221,7 +221,7 @@ async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 async def sweep_files(db: Db, store: Store, now: datetime) -> None:
-    """Remove stored files that no import or dry run refers to, and files that were not completely written."""
+    """Remove files stored two to eight days ago without an import or dry run, and incomplete files after a day."""
     locations = await asyncio.to_thread(store.sweepable, now)
     rows = await fetch_rows(
         db,
@@ -270,12 +270,13 @@ def file_problems(
 ) -> Iterator[Problem]:
     """Yield all problems of all files; if `target` is None, only problems that do not depend on the application.
 
-    `named` returns how a caller may name a file group.
+    `named` returns the name of a file group in messages.
     """
     groups = target.groups_by_id() if target else {}
     knows_groups = target is not None and target.file_groups is not None
     sent = Counter[UUID | None]()
     for name, _ in upload.fields:
+        # A part of the form without a file name is a text field, even if a file was meant.
         if ids.guid(name):
             yield Problem(name, "File name is required")
     for file in chosen(upload):

@@ -45,9 +45,9 @@ _NAMES: dict[RecordKind, tuple[str, str]] = {
 _INTERNAL = {"firstNameKey", "lastNameKey"}
 _JSON = {"metadata": "::json"}
 
-# The rows `r` that import n changed, and the condition for the other version `o` of the same row. The number is a
-# literal to avoid a generic plan: one import has millions of rows, the next has ten. With `IS NULL` instead of
-# `coalesce`, the planner would estimate no row, and sort all rows of the import.
+# For each type of change: the condition for the rows `r` that import n changed, and the condition that joins the other
+# version `o` of the same row. The number is a literal to avoid a generic plan: one import has millions of rows, the
+# next has ten. With `IS NULL` instead of `coalesce`, the planner would expect no rows, and sort all rows of the import.
 _ROWS = {
     ChangeType.NEW: ("r.from_import = {n:d} AND coalesce(o.from_import, 0) < 1", "o.until_import = {n:d}"),
     ChangeType.ALTERED: ("r.from_import = {n:d} AND o.from_import IS NOT NULL", "o.until_import = {n:d}"),
@@ -60,8 +60,8 @@ async def changes_of(
 ) -> Page[ChangeItem]:
     """Return a page of changes, sorted by kind, then new, altered and removed.
 
-    For a held import, return the changes that it would make. The numbers of changes, which give the total and the
-    pages, were stored when the import finished or was held.
+    For a held import, return the changes that it would make. The counts of changes, from which the total and the pages
+    are computed, were stored when the import finished or was held.
     """
     rows = await fetch_rows(
         db,

@@ -41,7 +41,7 @@ class ChangeType(StrEnum):
 
 
 class Tally(msgspec.Struct):
-    """The number of rows of one relation that an import changed."""
+    """How many rows of one relation an import added, altered and removed."""
 
     new: int = 0
     altered: int = 0
@@ -69,8 +69,8 @@ class FileTotals(msgspec.Struct, rename="camel"):
 class ContentReading(msgspec.Struct, rename="camel"):
     """How many rows of a file were read into one content: rows = read + rejected + the sum of `leftOut`.
 
-    `leftOut` has the number of rows for each reason. The first content of a file lists the columns that no content
-    reads.
+    `leftOut` has the number of rows for each reason. If several contents are read from the same sheet or list, only
+    the first of them lists the columns that none of them reads.
     """
 
     file: str
@@ -104,7 +104,7 @@ class Relation(msgspec.Struct, frozen=True):
     values: tuple[str, ...]
     # An SQL condition that is true for rows of the application.
     scope: str
-    # None if changes of this relation are not listed on their own.
+    # None if the change list does not show the changes of this relation.
     kind: RecordKind | None
 
     @property
@@ -119,8 +119,8 @@ class Relation(msgspec.Struct, frozen=True):
 _OF_ACCOUNTS = "account_number IN (SELECT number FROM accounts WHERE application_id = %(application)s)"
 _OF_GROUPS = "group_number IN (SELECT number FROM groups WHERE application_id = %(application)s)"
 _OF_PERMISSIONS = "permission_number IN (SELECT number FROM permissions WHERE application_id = %(application)s)"
-# By holder, because assignments have no index by permission: a condition on the permission reads those of every
-# application.
+# By holder, because assignments have no index by permission: a condition on the permission would read the assignments
+# of all applications.
 _OF_HOLDERS = """holder_number IN (SELECT number FROM accounts WHERE application_id = %(application)s
     UNION ALL SELECT number FROM groups WHERE application_id = %(application)s)"""
 
@@ -163,7 +163,7 @@ RELATIONS = (ACCOUNTS, GROUPS, LISTINGS, MEMBERSHIPS, PERMISSIONS, ASSIGNMENTS, 
 
 
 class ImportTarget(msgspec.Struct, frozen=True):
-    """The properties of an application to check before an import is created."""
+    """The properties of an application that are checked before an import is created."""
 
     is_archived: bool
     is_identity_source: bool

@@ -72,7 +72,7 @@ IMPORTS = Listing(
 
 
 async def newest_first(db: Db, page: int, application_id: UUID | None) -> Page[ImportItem]:
-    """Return a page of imports: first those that have not started, then the others by start, newest first."""
+    """Return a page of imports: first those that wait to start, then the others by start, newest first."""
     return await fetch_listed(db, IMPORTS, page, application_id=application_id)
 
 

@@ -77,7 +77,7 @@ async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> Impo
 
 @operation("GET", "/", scope=Scope.IMPORTS_READ, query={"applicationId": a_guid}, tags=_SPECIFIED)
 async def list_imports(db: Db, query: dict[str, Any]) -> Page[ImportItem]:
-    """List imports, newest start first; those that wait to start come first.
+    """List imports: first those that wait to start, then the others by start, newest first.
 
     An import that was canceled before it started is listed at the time of its cancellation.
     """

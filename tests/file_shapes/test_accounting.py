@@ -264,7 +264,7 @@ def test_statements_are_in_plain_words_and_count_accounts(tmp_path: Path) -> Non
     [
         ("{Login Access|else(-)} {Inactive|else(-)}", "Login Access and Inactive"),
         ("{User End Date|past(%d-%b-%y)}", "User End Date (only if the date is before today)"),
-        ("{first|lower}.{last}", "first (in small letters), “.” and last"),
+        ("{first|lower}.{last}", "first (in lowercase), “.” and last"),
         ("{name|when(type=user)|after(:)}", "name (only if type is user, the text after :)"),
         ("{Left|past(iso)|as(No)|or(Status)}", "Left (only if the date is before today, as No, or else Status)"),
     ],

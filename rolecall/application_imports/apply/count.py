@@ -90,7 +90,7 @@ async def count_touched(db: Db, number: int, before: RecordTotals, tallies: Tall
     return tallies | {kind: msgspec.structs.replace(tallies[kind], altered=count) for kind, count in altered.items()}
 
 
-# SQL for the accounts or groups whose access an import changed. A change of members does not alter a group.
+# SQL for the accounts or groups whose access an import changed. New or removed members do not alter a group.
 _TOUCHED = {
     RecordKind.ACCOUNT: """
         SELECT account_number FROM memberships WHERE from_import = %(n)s

@@ -1,6 +1,7 @@
 """Update identities after an import of their source: changed fields, removals, supervisors.
 
-This happens after the versions of identities are written. It reads only the database, so that a rollback can use it.
+The versions of the identities must be written before. Only the database is read, not the files, so that a rollback can
+use this module too.
 """
 
 from datetime import datetime
@@ -168,7 +169,7 @@ async def _own_supervisors(db: Db, application_id: UUID) -> list[str]:
 
 
 async def _unknown_supervisors(db: Db, application_id: UUID) -> list[str]:
-    """Return log lines for supervisors whose employee ID no identity has."""
+    """Return log lines for supervisors whose employee ID does not belong to any identity."""
     unknown = "s.id IS NULL AND given.supervisor NOT IN ('', given.employee_id)"
     named, more = await _supervisors_where(db, application_id, unknown)
     lines = [f"Supervisor {supervisor} of {employee} is not known" for employee, supervisor in named]
@@ -176,7 +177,7 @@ async def _unknown_supervisors(db: Db, application_id: UUID) -> list[str]:
 
 
 async def _supervisors_where(db: Db, application_id: UUID, condition: str) -> tuple[list[tuple[str, str]], int]:
-    """Return some pairs of employee and supervisor that fit the condition, and how many more there are."""
+    """Return the first pairs of employee and supervisor that meet the condition, and how many more there are."""
     rows = await fetch_rows(
         db,
         f"""WITH given AS MATERIALIZED (

@@ -62,8 +62,8 @@ async def _write_new_people(db: Db, people: pl.DataFrame, fields: set[str], now:
 async def _with_identities(db: Db, people: pl.DataFrame, fields: set[str]) -> pl.DataFrame:
     """Add the columns `identity_id`, `is_made` (whether the identity is new) and `supervisor` (the id of an identity).
 
-    An identity is found by employee ID, or else by the e-mail address of an onboarded person, if only one person has
-    that address. Otherwise, it is new.
+    Find identities by employee ID, or else by e-mail address. Only onboarded people, who have no employee ID yet, are
+    found by address, and only if no other of them and no other row has the same address. All others are new.
     """
     there = await copy_out(
         db,
@@ -94,7 +94,7 @@ def _with_supervisors(people: pl.DataFrame, by_id: pl.DataFrame) -> pl.DataFrame
 
 
 def _by_email(people: pl.DataFrame, onboarded: pl.DataFrame) -> pl.DataFrame:
-    """Set `known` where it is missing: find identities without an employee ID by e-mail address, if it is unique."""
+    """Set `known` where it is missing, by e-mail addresses that are unique in both `people` and `onboarded`."""
     key = pl.col("email").str.to_lowercase()
     one = onboarded.select(key, onboarded=pl.col("identity_id")).filter(pl.len().over("email") == 1)
     is_single = pl.col("key").is_unique() & pl.col("known").is_null()

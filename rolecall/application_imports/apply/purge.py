@@ -20,7 +20,10 @@ _HOLDERS = (
 
 
 async def purge_secrets(db: Db, application_id: UUID) -> Counter[str]:
-    """Remove metadata that looks like secrets, unless a shape keeps it; return the number of values by column."""
+    """Remove metadata that looks like secrets, and mask secrets inside JSON; count the changed values by column.
+
+    Columns that a shape names in `keep` are not changed.
+    """
     kept = {group.content: group.shape.keep for group in await groups_of(db, application_id) if group.shape}
     removed = Counter[str]()
     for table, key, names, content in _HOLDERS:
@@ -48,12 +51,12 @@ async def purge_secrets(db: Db, application_id: UUID) -> Counter[str]:
 
 
 def _hidden(name: str, value: str, keep: Iterable[str]) -> str:
-    """Hide secrets inside JSON, unless a shape keeps the column."""
+    """Mask secrets inside JSON, unless a shape keeps the column."""
     return value if same_header(name) in map(same_header, keep) else mask_json(value)
 
 
 async def _note(db: Db, application_id: UUID, removed: Counter[str]) -> None:
-    """Add an audit entry to the application: names and counts, never the values."""
+    """Add an audit entry to the application, with the names of the columns and counts, but never the values."""
     note = {
         "kind": "Application",
         "id": str(application_id),

@@ -36,7 +36,7 @@ async def _restore(db: Db, relation: Relation, application_id: UUID, number: int
             AND NOT EXISTS (SELECT FROM then_valid t WHERE {same})""",
         application=application_id,
     )
-    # Search the rows of this application only; the keys alone could be compared with the rows of every application.
+    # Search only the rows of this application; with the keys alone, the planner might read those of all applications.
     # Assignments fire `note_holders`, schema/accounts.sql.
     await execute(
         db,

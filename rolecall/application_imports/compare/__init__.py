@@ -1,1 +1,1 @@
-"""Stage 2: compare rows of files with the current state of the application. Nothing here changes its data."""
+"""Stage 2: compare rows of files with the current state of the application. Nothing here changes this state."""

@@ -14,13 +14,13 @@ from rolecall.application_imports.read.names import name_keys
 from rolecall.application_imports.read.parts import RowParts, together
 
 _USERNAME = ["username"]
-# The maximum number of rows that are compared together. Accounts have far more text than assignments.
+# The maximum number of rows that are compared together: fewer than in `holdings.py`, because accounts have more text.
 _MOST_ROWS = 25_000
 _NOBODY = pl.DataFrame(schema={"username": pl.String, "number": pl.Int32, "is_present": pl.Boolean})
 
 
 class AccountsAfter:
-    """The accounts that were compared with the file of users. `is_present` says if an account is there afterwards."""
+    """The accounts that were compared with the file of users. `is_present` is true for those that remain or are new."""
 
     def __init__(self, state: CurrentState, users: FileDelta | None) -> None:
         self.state = state

@@ -17,12 +17,12 @@ from rolecall.application_imports.model import Relation
 from rolecall.application_imports.read.file_delta import DeltaPart, Doubt
 from rolecall.applications.model import Content
 
-# An import of at least this many rows is large: it updates statistics afterwards and uses no nested loops.
+# An import that reads this many rows avoids nested loops; a table that gets this many new rows is analyzed afterwards.
 MANY = 5_000
 
 
 class Insert(NamedTuple):
-    """New rows of a table of names.
+    """New rows of a table that assigns numbers to names.
 
     `into` is the table and its columns, as COPY expects them; the last columns are `id` and `application_id`.
     """
@@ -42,9 +42,9 @@ class ChangeSet:
         self.number = number
         self.inserts: list[Insert] = []
         self.changes: list[RelationChange] = []
-        # The number of rows of each file that change something.
+        # For each content, the number of rows of each file that change something.
         self.applied: dict[Content, dict[int, int]] = {}
-        # Permissions that removed lines name and added lines do not. Those without a holder are removed at the end.
+        # The permissions named in removed lines but in no added line. Those without a holder are removed at the end.
         self.maybe_unused: list[int] = []
 
     def insert(self, into: str, rows: pl.DataFrame) -> None:
@@ -52,7 +52,7 @@ class ChangeSet:
         self.inserts.append(Insert(into, rows.with_columns(ordered_ids(rows.height), application)))
 
     def change(self, relation: Relation, change: Difference, indexes: dict[str, NameIndex]) -> None:
-        """Add a difference. `indexes` has the index that gives the numbers, for each key column that is missing."""
+        """Add a difference. `indexes` maps each key column that may be missing to the index that gives its numbers."""
         for column, index in indexes.items():
             change = Difference(
                 *(
@@ -74,10 +74,10 @@ class ChangeSet:
 
 
 def rows_of_lines(delta: DeltaPart, present: pl.DataFrame, name: list[str]) -> pl.DataFrame | Doubt:
-    """Return the rows of `present` that changed lines name.
+    """Return the rows of `present` that are named in changed lines.
 
-    Return a Doubt if an added line names a present row that no removed line names, because another line of the file
-    must name it too, or if a removed line names a row that is not present.
+    Return a Doubt if a removed line names a row that is not present, or if an added line names a present row that no
+    removed line names: an unchanged line must name this row too.
     """
     assert delta.removed is not None
     there = present.select(name)

@@ -34,7 +34,7 @@ _STILL_NAMED = "a removed account is still named"
 
 
 class HoldingComparison:
-    """Compare memberships and assignments in parts (`read/parts.py`), then the groups and permissions they name."""
+    """Compare memberships and assignments in parts (`read/parts.py`), then the groups and permissions in their rows."""
 
     def __init__(
         self, state: CurrentState, number: int, accounts: AccountsAfter, deltas: FileDeltas, unchanged: set[Content]
@@ -48,11 +48,11 @@ class HoldingComparison:
         self.valid: dict[Content, RowParts] = {}
         self.groups = GroupNames(state, deltas.get(Content.GROUPS))
         self.catalogue = PermissionNames(state, deltas.get(Content.PERMISSIONS))
-        # Contents without a file in this import whose rows are removed together with accounts.
+        # Contents that have no file in this import, but lose rows because accounts are removed.
         self.stale: set[Content] = set()
 
     async def changes(self) -> AsyncIterator[ChangeSet | Doubt]:
-        """Yield the changes of a few parts at a time, and groups and permissions with the last. Stop after a Doubt."""
+        """Yield the changes of a few parts at a time; the last include groups and permissions. Stop after a Doubt."""
         await self.groups.load()
         await self.catalogue.load()
         for content, relation in _HELD.items():
@@ -76,7 +76,7 @@ class HoldingComparison:
 
 
 class GroupNames:
-    """The groups that a file lists, and the groups that memberships and permissions name."""
+    """The groups that a file lists, and the groups that are named in memberships and permissions."""
 
     def __init__(self, state: CurrentState, listed: FileDelta | None) -> None:
         self.state = state
@@ -95,7 +95,7 @@ class GroupNames:
         await self._number(wanted if self.listed is None else self.listed.after.select("group"))
 
     async def look_up(self, deltas: Iterable[DeltaPart]) -> None:
-        """Look up the groups that these rows name, and assign numbers to new groups."""
+        """Look up the groups in these rows, and assign numbers to new groups."""
         naming = [delta for delta in deltas if "group" in delta.after.columns]
         mentioned = union((delta.mentioned("group") for delta in naming), "group").filter(pl.col("group") != "")
         if not self.is_all:
@@ -141,9 +141,9 @@ class GroupNames:
 
 
 class PermissionNames:
-    """The permissions that rows name.
+    """The permissions in the rows of a file.
 
-    If the rows of a permission differ, the last description in sort order and the highest risk are used.
+    If rows of the same permission differ, the last description in sort order and the highest risk are used.
     """
 
     def __init__(self, state: CurrentState, delta: FileDelta | None) -> None:
@@ -151,18 +151,18 @@ class PermissionNames:
         self.delta = delta
         self._named: list[pl.DataFrame] = []
         self._made: list[pl.DataFrame] = []
-        # Permissions that removed lines name (`_lost`), and permissions that added lines name (`_kept`).
+        # The permissions named in removed lines (`_lost`) and in added lines (`_kept`).
         self._lost: list[pl.DataFrame] = []
         self._kept: list[pl.DataFrame] = []
 
     async def load(self) -> None:
-        """Look up all permissions if the file is read completely; otherwise `look_up` finds the named permissions."""
+        """Look up all permissions if the file is read completely; otherwise `look_up` finds those in changed lines."""
         is_whole = self.delta is not None and self.delta.is_whole
         wanted = None if is_whole else pl.DataFrame(schema=dict.fromkeys(_NAME, pl.String))
         self.index = await self.state.index(PERMISSIONS, wanted)
 
     async def look_up(self, delta: DeltaPart) -> None:
-        """Look up the permissions that these rows name, and assign numbers to new permissions."""
+        """Look up the permissions in these rows, and assign numbers to new permissions."""
         # Nearly all rows of a permission have the same description and risk, so reduce the rows before grouping.
         distinct = delta.after.select(*_NAME, "description", "risk_rating").unique()
         rank = pl.col("risk_rating").replace_strict(_RISKS, range(5), return_dtype=pl.Int8)
@@ -182,7 +182,7 @@ class PermissionNames:
         self._made.append(self.index.frame.tail(new.height).select("number", *_NAME))
 
     def note_lost(self, removed: pl.DataFrame, after: pl.DataFrame) -> None:
-        """Record the permissions of removed and added lines. Permissions that only removed lines name may be unused."""
+        """Record the permissions of removed and added lines. Those that are only in removed lines may be unused."""
         for noted, rows in ((self._lost, removed), (self._kept, after)):
             noted[:] = [pl.concat([*noted, rows.select("permission_number")]).unique()]
 
@@ -193,6 +193,7 @@ class PermissionNames:
         [named] = self._named
         differs = (pl.col("description") != pl.col("other")) | (pl.col("risk") != pl.col("other_risk"))
         if named.select(differs.any()).item():
+            # A description or risk depends on several lines, so the next files cannot be compared by line.
             self.delta.is_by_line = False
         named = named.with_columns(risk_rating=pl.col("risk").replace_strict(range(5), _RISKS, return_dtype=pl.String))
         present = self.index.frame.filter("is_present")
@@ -200,7 +201,7 @@ class PermissionNames:
         if not self.delta.is_whole:
             if change.altered.height:
                 return Doubt(self.delta.content, "the description or risk of a permission changed")
-            # Unread lines may still name the permission of a removed line, so unused permissions are removed later.
+            # Unchanged lines, which were not read, may name the same permissions, so remove unused permissions later.
             change = change._replace(removed=change.removed.clear())
             unused = pl.concat(self._lost).join(pl.concat(self._kept), on="permission_number", how="anti")
             found.maybe_unused = unused.get_column("permission_number").to_list()
@@ -236,7 +237,7 @@ class PartComparison:
         return doubt or self.found
 
     async def _accounts(self) -> None:
-        """Set `accounts` to the accounts of the file of users, and all further accounts that other files name."""
+        """Set `accounts` to the accounts of the file of users, and all further accounts in other files."""
         self.accounts = self.whole.accounts.index(*self.parts)
         if not self.whole.accounts.is_all:
             named = union((delta.mentioned("username") for delta in self.deltas.values()), "username")
@@ -304,9 +305,9 @@ class PartComparison:
         removed: pl.DataFrame | None,
         held: pl.DataFrame,
     ) -> pl.DataFrame | Doubt:
-        """Return all valid rows, or only the rows that changed lines name if only these lines were read.
+        """Return all valid rows or, if only changed lines were read, the valid rows named in these lines.
 
-        Return a Doubt if the changed lines do not fit the valid rows.
+        Return a Doubt if the changed lines contradict the valid rows.
         """
         if removed is None:
             return self.whole.valid[delta.content].part(*self.parts)

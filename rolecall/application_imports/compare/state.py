@@ -38,6 +38,7 @@ class _NamedTable(NamedTuple):
     table: str
     name: list[str]
     in_files: list[str]
+    # SQL for the flag `is_listed`, if the table has one.
     extra: str = ""
 
 
@@ -107,7 +108,7 @@ class CurrentState:
             return await self._copy_out(*_rows_query(relation, has_key))
 
     async def all_rows(self, relation: Relation) -> RowParts:
-        """Return all valid rows of the application, each in the part of its holder."""
+        """Return all valid rows of the application, each in the part of its holder, or in part 0 if that is unknown."""
         found = RowParts(self.parting)
         number, holders = pl.lit(0, pl.UInt16), None
         if self.parting.count > 1:
@@ -119,7 +120,7 @@ class CurrentState:
         return found
 
     async def _parts_of_holders(self, key: str) -> pl.DataFrame:
-        """Return the numbers of all accounts and groups with their parts. Rows of an unknown holder are in part 0."""
+        """Return the numbers of all accounts and groups with their parts."""
         query = """SELECT number, username FROM accounts WHERE application_id = %(application)s
                    UNION ALL SELECT number, name FROM groups WHERE application_id = %(application)s"""
         pieces = copy_out_pieces(self.db, query, ["number", "name"], application=self.application_id)

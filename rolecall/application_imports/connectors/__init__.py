@@ -1,7 +1,7 @@
 """Define connectors: the names and contents of an application's files, and optionally how to read them.
 
-A package adds a connector through an entry point in the group `rolecall.connectors` that names a `Connector`. This
-connector reads the files of applications whose connector has the same name. `docs/connectors.md` has an example.
+A package adds a connector through an entry point in the group `rolecall.connectors` that names a `Connector`. Its
+`read` parses the files of applications whose connector has the same name. `docs/connectors.md` has an example.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ from rolecall.applications.model import Content
 
 GROUP = "rolecall.connectors"
 
-# Reads the bytes of a file into rows, each a map from field or header to text. Raises `BrokenFile`.
+# Reads the bytes of a file into rows, each a map from field or header to text. Raises `BrokenFile` for a bad file.
 Reader = Callable[[bytes, Content], Iterable[Mapping[str, str]]]
 
 

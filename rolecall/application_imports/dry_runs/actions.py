@@ -147,7 +147,7 @@ async def run_draft(db: Db, id: UUID) -> None:
 
 
 async def discard_draft(db: Db, caller: Caller, id: UUID) -> None:
-    """Delete a draft of the caller; its files are deleted later."""
+    """Delete a draft of the caller; `sweep_files` deletes its files later."""
     removed = await execute(
         db, "DELETE FROM dry_runs WHERE id = %(id)s AND caller_id = %(caller)s", id=id, caller=caller.id
     )
@@ -157,7 +157,7 @@ async def discard_draft(db: Db, caller: Caller, id: UUID) -> None:
 
 
 async def delete_old_dry_runs(db: Db, store: Store, now: datetime) -> None:
-    """Delete dry runs that are older than a day and neither queued nor running, with the files that no import uses.
+    """Delete dry runs that are older than a day and neither queued nor running, with their files that no import uses.
 
     Also delete previews of imports that are no longer held.
     """

@@ -1,4 +1,4 @@
-"""The draft that a dry run tests, and its result."""
+"""Define the statuses of a dry run, the draft that it tests, and its result."""
 
 from enum import StrEnum
 from uuid import UUID
@@ -14,7 +14,7 @@ CHANNEL = "dry_runs"
 
 
 class DryRunStatus(StrEnum):
-    # The dry run has not been started yet.
+    # No run was requested yet.
     DRAFT = "Draft"
     PENDING = "Pending"
     RUNNING = "Running"

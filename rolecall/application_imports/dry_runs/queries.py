@@ -63,7 +63,7 @@ async def get(db: Db, id: UUID, caller: Caller) -> DryRunDetail:
 
 
 def _files(files: list[Any], result: DryRunResult | None) -> list[DryRunFile]:
-    # A file with several contents has several totals. Show those of the first content: usually one row per line.
+    # A file with several contents has several totals. Show those of the first, which usually has one row per line.
     totals = {total.file_id: total for total in reversed(result.files)} if result else {}
     tried = []
     for id, group, name in files:
@@ -138,7 +138,7 @@ class OpenDraft(msgspec.Struct, frozen=True):
 
 
 async def drafts_of(db: Db, caller: Caller, application_id: UUID | None = None) -> list[OpenDraft]:
-    """Return the drafts that the caller made in the wizard, of one application or of all, the newest first."""
+    """Return the newest 20 drafts that the caller made in the wizard, for one application or for all."""
     rows = await fetch_rows(
         db,
         """SELECT d.id, coalesce(a.name, d.draft ->> 'name', ''),

@@ -32,7 +32,7 @@ async def start_dry_run(db: Db, caller: Caller, id: str, raw: Upload, facts: Fac
     """Start a dry run: find out what an import of files would do, without changing anything.
 
     Send files as for an upload, in form fields with the ID or the name of a file group. The form field `connector`, a
-    JSON object, replaces the connector of the application; the scope `config:manage` is needed to send it. For an
+    JSON object, is used instead of the application's connector; the scope `config:manage` is needed to send it. For an
     identity source, `identities:write` is needed as well. Poll the dry run until its status is Finished or Failed; it
     is removed after a day.
     """
@@ -56,7 +56,7 @@ async def list_dry_run_changes(db: Db, caller: Caller, id: str, query: dict[str,
 
 @operation("GET", "/{id:str}/rejects", scope=Scope.IMPORTS_READ, query={}, tags=_TAGS)
 async def list_dry_run_rejects(db: Db, caller: Caller, id: str, query: dict[str, Any]) -> Page[RejectItem]:
-    """List the rows that cannot be read, each with the reason."""
+    """List the rows that the dry run rejected, each with the reason."""
     return await queries.rejects_of(db, known_guid("DryRun", id), caller, query["page"])
 
 

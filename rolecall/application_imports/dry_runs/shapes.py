@@ -11,7 +11,7 @@ from rolecall.applications.shapes import ApplicationSummary, Metrics
 
 
 class DryRunFile(msgspec.Struct, rename="camel"):
-    """A file with the number of rows for each outcome. The numbers are null until the file is read."""
+    """A file with the number of rows for each outcome. The numbers are null until the dry run has finished."""
 
     id: UUID
     file_group: str

@@ -22,11 +22,12 @@ _WARNED = re.compile(rf"(?:\S+Z )?{WARNING}(.*)")
 
 
 class SeenColumn(NamedTuple):
-    """A column of a file, and what becomes of it. Values and cells are counted only in a column that is not read."""
+    """A column of a file, and what becomes of it. If its fate is NOT_READ, its values and cells are counted."""
 
     header: str
     use: Use
     sign: Sign | None = None
+    # The number of different values, and of cells that are not blank.
     values: int = 0
     cells: int = 0
 

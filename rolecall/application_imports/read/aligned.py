@@ -26,7 +26,7 @@ class Columns(NamedTuple):
 
 
 def is_rule(line: str) -> bool:
-    """Return whether a line consists of dashes, as below a header."""
+    """Return whether a line consists of dashes or equals signs, as below a header."""
     return _RULE.fullmatch(line) is not None
 
 

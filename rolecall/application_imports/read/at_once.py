@@ -4,7 +4,7 @@ _noted = 0
 
 
 def note(size: int) -> None:
-    global _noted  # noqa: PLW0603 (it describes the process)
+    global _noted  # noqa: PLW0603 (one count for the process)
     _noted += size
 
 

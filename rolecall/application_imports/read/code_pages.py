@@ -13,11 +13,13 @@ CODE_PAGES = {
     "big5": "big5", "euc_kr": "euc_kr", "euc_jp": "euc_jp",
 }  # fmt: skip
 _LATIN = ("windows-1252", "windows-1250", "windows-1254", "cp850", "cp852", "mac-roman")
-# The letters of each language that a Latin code page is used for; the languages are in alphabetical order.
+# The non-ASCII letters of languages that use a Latin code page: Danish, Dutch, Finnish, French, German, Italian,
+# Portuguese, Spanish.
 _WESTERN = (
     "æøåéÆØÅ", "éëïöüèó", "äöåÄÖÅé", "àâæçéèêëîïôœùûüÿÉÈÀÂÇÊÎÔ", "äöüßÄÖÜé", "àèéìíòóùÀÈÉ", "ãâáàçéêíóôõúüÃÁÉÍÓÚÇ",
     "áéíñóúüÁÉÍÑÓÚ",
 )  # fmt: skip
+# Croatian, Czech, Hungarian, Polish, Romanian, Slovak, German.
 _CENTRAL = (
     "čćđšžČĆĐŠŽ", "áčďéěíňóřšťúůýžÁČĎÉĚÍŇÓŘŠŤÚŮÝŽ", "áéíóöőúüűÁÉÍÓÖŐÚÜŰ", "ąćęłńóśźżĄĆĘŁŃÓŚŹŻ", "ăâîșțşţĂÂÎȘȚŞŢ",
     "áäčďéíĺľňóôŕšťúýžÁČĎÉÍĹĽŇÓÔŔŠŤÚÝŽ", "äöüßÄÖÜ",
@@ -98,7 +100,7 @@ def _share(letters: str, words: list[list[str]]) -> float:
 def _rating(word: str, name: str) -> float | None:
     """Return how plausible a word is, from -1 to 1; None if that depends on the language.
 
-    A plausible word has letters of one script, and no capital after a small letter.
+    A plausible word has letters of one script, and no uppercase letter after a lowercase one.
     """
     if name in _LATIN and len(word) <= _SHORT and word.rstrip(_ORDINALS).isascii():
         # A sign such as Nº or 1ª.
@@ -121,7 +123,7 @@ def _rating(word: str, name: str) -> float | None:
 
 
 def _is_wide_sign(character: str, name: str) -> bool:
-    """Return whether a character is punctuation or a wide Latin letter, as East Asian texts have between words."""
+    """Return whether a character is CJK punctuation or a full-width form of ASCII, which East Asian texts contain."""
     return name in _EAST_ASIAN and ("\u3000" <= character <= "\u303f" or "\uff01" <= character <= "\uff5e")
 
 

@@ -10,8 +10,8 @@ from rolecall.applications.file_shape import FileShape, Placeholder, pattern_par
 from rolecall.applications.model import FIELDS, Content, same_header
 
 _DETAILS = {Content.USERS: "accounts", Content.GROUPS: "groups"}
-# The use of a column that fills no field, but decides which rows are read.
-_DECIDES = "says which rows are read"
+# The use of a column that fills no field, but is tested by a condition on rows or on values.
+_DECIDES = "decides which rows or values are read"
 
 
 class Fate(StrEnum):
@@ -116,7 +116,7 @@ def _given(headers: Sequence[str], section: Section) -> Iterator[tuple[str, str]
 def _named_like_fields(
     content: Content, headers: Iterable[str], mapped: Mapping[str, str], shape: FileShape, made: Iterable[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the columns that are read because they are named like a field, as `lay_out` reads them."""
+    """Yield the columns that `lay_out` reads because they are named like a field, with their fields."""
     known = _names_of_fields(content)
     taken = {*map(same_header, mapped.values()), *made}
     ignored = set(map(same_header, shape.ignore))

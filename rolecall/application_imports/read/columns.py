@@ -34,8 +34,8 @@ _NEAR_TOP = 20
 # A file of permissions with more columns is probably a matrix.
 _WIDE = 12
 
-# Without a column for these fields, a default is assumed: active, not locked, granted. Nothing is assumed if the
-# connector maps a column to the field, but the file lacks the column.
+# Fields with a default: active, not locked, granted. The default applies only if the connector maps no column to the
+# field. In a file with a header, a mapped column that is missing is an error.
 _NEVER_ASSUMED = {"Active", "Locked", "Access", "Status"}
 
 HAS_METADATA = {Content.USERS, Content.GROUPS}
@@ -59,7 +59,7 @@ def lay_out(
 ) -> ColumnLayout:
     """Find the column of each field.
 
-    Columns `made` by the shape take precedence, then `mapping`, then headers that equal a name or an alias.
+    Columns `made` by the shape take precedence, then `mapping`, then headers that equal the field's name or an alias.
     """
     _check_headers(headers)
     mapped = {same_header(header): field for header, field in mapping.items()}
@@ -89,7 +89,10 @@ def lay_out(
 
 
 def require_states(layout: ColumnLayout, headers: Sequence[str], mapping: Mapping[str, str]) -> None:
-    """Raise BrokenFile if a mapped column of a state is missing and no other column gives that state."""
+    """Raise BrokenFile if the file lacks a column that is mapped to Active, Locked, Access or Status.
+
+    The column may be absent if another column gives the field.
+    """
     for header, field in mapping.items():
         if field in _NEVER_ASSUMED and field not in layout.fields:
             advice = "correct the file, or update the connector for changed files"

@@ -312,6 +312,7 @@ def _read_exactly(source: CsvText, dialect: Dialect, *, merge_extra: bool) -> Ta
         io.StringIO(text.decode(), newline=""), delimiter=dialect.delimiter, quotechar=dialect.quote, strict=True
     )
     rows: list[tuple[int, list[str]]] = []
+    # The header is line 1; the lines of rows are numbered as in the original file, from `source.first_row`.
     begins = 1
     is_by_line = text.count(b"\r") == text.count(b"\r\n")
     try:

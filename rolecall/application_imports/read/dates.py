@@ -62,8 +62,8 @@ def read_dates(
 ) -> ReadDates:
     """Read the dates of a column. The name of the series is the name of the column.
 
-    Without a format, raise BrokenFile if the order of day and month is ambiguous. For a piece of a file, raise
-    ReadAtOnce if the order must be inferred from the whole file.
+    Without a format, raise BrokenFile if the order of day and month is ambiguous or differs between values. For a
+    piece of a file, raise ReadAtOnce if the order must be inferred from the whole file.
     """
     found = texts.filter((texts != "") & ~texts.str.contains(CANONICAL)).unique()
     # Strip each distinct text once, not the whole column.

@@ -45,7 +45,7 @@ def read_dotted_list(text: str) -> Iterator[tuple[int, dict[str, object]]]:
                 yield line, _plain(record)
             line, record = block.line, block.values
         elif record and block.values and known.issuperset(block.values):
-            # A page break is inside the record.
+            # This block continues the record after a page break.
             for name, values in block.values.items():
                 record.setdefault(name, []).extend(values)
         known.update(record)

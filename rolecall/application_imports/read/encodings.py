@@ -4,12 +4,12 @@ import re
 
 from rolecall.application_imports.read.code_pages import example_in, is_western, likely_code_page
 
-# Windows-1252: letters with accents, and common punctuation. Other bytes indicate another encoding.
+# The bytes of accented letters and common punctuation in windows-1252. Other bytes indicate another encoding.
 _LETTERS = {*range(0xC0, 0x100), 0x8A, 0x8C, 0x8E, 0x9A, 0x9C, 0x9E, 0x9F}
 _SIGNS = bytes.fromhex("80 85 91 92 93 94 95 96 97 99 a0 a3 a7 a9 aa ab ae b0 b4 b5 b7 ba bb")
 _PLAUSIBLE = bytes(_LETTERS) + _SIGNS
 _ASCII = bytes(range(0x80))
-# Two bytes that are one letter in UTF-8, and a rare combination in other encodings.
+# Two bytes that are one accented letter in UTF-8, and a rare combination in other encodings.
 _UTF8_LETTER = re.compile(rb"[\xc3-\xc5][\x80-\xbf]")
 _SAMPLE = 4096
 
@@ -57,7 +57,7 @@ def wide(content: bytes) -> str | None:
 
 
 def _is_damaged(content: bytes) -> bool:
-    """Return whether a text is damaged UTF-8 rather than another encoding: half of its non-ASCII text is decodable."""
+    """Return whether a text is damaged UTF-8, not another encoding: at least half of its non-ASCII text is valid."""
     if not _UTF8_LETTER.search(content):
         return False
     text = content.decode(errors="replace")

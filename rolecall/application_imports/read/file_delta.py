@@ -68,7 +68,7 @@ class FileDelta:
         self.tables: dict[int, Table] = {}
         # Whether long files could not be read in pieces.
         self.is_at_once = False
-        # Why the files look like one page of several; None without such signs.
+        # Why the files seem to be only some pages of a list; None if they seem to be complete.
         self.missing: str | None = None
         # What becomes of the columns and rows of each file, if the files were read completely.
         self.accounts: list[FileAccount] = []
@@ -115,7 +115,7 @@ class FileDelta:
             self.notes = (*self.notes, f"{self.missing}; {advice}")
 
     def check_rejects(self) -> None:
-        """Fail on a malformed row unless the connector allows rejects."""
+        """Fail on a malformed row unless the file group allows rejects."""
         if not self.rejects or self.group.allow_rejects:
             return
         first = min(self.rejects)
@@ -184,10 +184,10 @@ def read_whole(
     *,
     is_dry: bool = False,
 ) -> FileDelta:
-    """Read all rows. `on_read` gets the bytes processed so far. When a file that is read at once is parsed, half of its
-    bytes count.
+    """Read all rows. `on_read` gets the number of bytes processed so far.
 
-    With `is_dry`, also describe in `accounts` what each setting of the shape did.
+    A file that is read at once counts half when it is parsed, and completely when its rows are typed. With `is_dry`,
+    also describe in `accounts` what each setting of the shape did.
     """
     try:
         return _WholeFiles(group, files, store, zone, parting, is_dry=is_dry).read(reader, on_read)
@@ -242,7 +242,7 @@ class _WholeFiles:
             # Keep the table, because rejected rows are shown with their original text.
             if self.group.allow_rejects and not raw.is_piece:
                 self.tables[i] = raw
-            # Files of records have different columns, so several files are not compared by line.
+            # Files of records may have different columns, so several of them are not compared by line.
             several = raw.is_records and len(self.files) > 1
             table, read = _shaped_rows(self.group, raw._replace(is_by_line=raw.is_by_line and not several), self.zone)
             self.rows[i] += table.frame.height + len(table.ragged)
@@ -323,7 +323,7 @@ def _with_columns(group: InputGroup, table: Table) -> Table:
 def _shaped(group: InputGroup, table: Table) -> Table:
     if group.shape is None:
         return table
-    # Users are derived from the rows of permissions, so shape the rows as permissions.
+    # Users are derived from memberships or permissions. Permissions have all fields of both.
     content = Content.PERMISSIONS if group.is_derived else group.content
     made = shaping.shaped(table, group.shape, group.columns, content)
     if not group.is_derived:

@@ -68,7 +68,7 @@ def read(
     columns: Iterable[str] = (),
     on_read: OnRead = ignore,
 ) -> Table:
-    """Read a file. For JSON and LDIF, `columns` of the mapping may be paths to nested values."""
+    """Read a file. `columns` are the columns that the mapping names; in files of records, they may be paths."""
     if not content or content.isspace():
         raise BrokenFile("the file is empty; export it again")
     if content.startswith(b"PK\x03\x04"):
@@ -102,14 +102,14 @@ def read_in_pieces(
         return
     notes = _encoding_note(text.detected)
     for table in tables:
-        # Report twice the bytes, because the caller halves the number for files that are read at once.
+        # Report twice the bytes, because the caller halves every number for the sake of files that are read at once.
         on_read(2 * file.tell())
         yield without_blank_columns(table._replace(notes=(*notes, *table.notes), is_piece=True))
         notes = ()
 
 
 def _tables_of_text(text: LongText, shape: FileShape | None, columns: Iterable[str]) -> Iterator[Table] | None:
-    """Read a long text in pieces; return None if its rows cannot be read one after the other."""
+    """Read a long text in pieces; return None if its format or its shape requires that it is read at once."""
     if shape is not None and (shape.aligned or shape.column_starts or shape.fill_down):
         return None
     if text.head.isspace() or text.head.startswith((b"PK\x03\x04", b"PAR1", *SIGNATURES)):

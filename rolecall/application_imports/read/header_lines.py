@@ -26,7 +26,7 @@ def with_header_first(text: bytes, shape: FileShape | None) -> CsvText:
     shape = shape or FileShape()
     delimiter, above = shape.delimiter, 0
     if shape.header_line is None and not shape.headers:
-        # Excel writes `sep=;`, PowerShell `#TYPE …`.
+        # Drop the line above the header: Excel writes `sep=;`, PowerShell `#TYPE …`.
         if found := _SEPARATOR_LINE.match(text):
             delimiter = delimiter or separator_line(found[0].decode("latin-1"))
         found = found or _TYPE_LINE.match(text)

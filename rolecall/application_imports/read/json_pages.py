@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 # The members in which common APIs wrap their records.
 ENVELOPES = ("resources", "value", "users", "members", "data", "items", "results", "records", "entries", "groups")
-# Names of members, in lower case and letters only. `_TOTALS` give the number of records, `_PAGES` the number of pages.
+# Names of members, reduced to lowercase letters. `_TOTALS` give the number of records, `_PAGES` the number of pages.
 _TOTALS = {
     "totalresults", "total", "totalcount", "count", "totalitems", "totalrecords", "totalsize", "totalelements",
     "recordstotal", "odatacount", "totalhits", "totalrows", "numfound",

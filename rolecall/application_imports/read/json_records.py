@@ -34,7 +34,7 @@ class Records(NamedTuple):
 def read_json(text: bytes, path: str | None) -> Records:
     """Read JSON records. `path` is the path to their list, such as `Resources` or `data.users`.
 
-    Without it, accept JSON Lines, a list, or an object that contains the list.
+    Without a path, accept JSON Lines, a list, or an object that contains the list.
     """
     lines = text.strip().split(b"\n")
     if path is None and len(lines) > 1 and text.lstrip().startswith(b"{"):
@@ -60,7 +60,7 @@ def read_json(text: bytes, path: str | None) -> Records:
 
 
 def _several(text: bytes, path: str | None) -> Records | None:
-    """Read several JSON documents in one text, as programs write that call an API page by page.
+    """Read several JSON documents in one text, as written by programs that call an API page by page.
 
     Return None if there is only one document, or if the documents are of different types.
     """

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rolecall.application_imports.read.broken_file import BrokenFile
 
 _NOTHING = rb"[ \t]*(?:#[^\n]*)?\r?\n"
-# Use a possessive quantifier: a blank line fits two alternatives, and backtracking would take exponential time.
+# Use a possessive quantifier: a line of spaces fits two alternatives, and backtracking would take exponential time.
 _BEGINS = re.compile(rb"(?:" + _NOTHING + rb"| [^\n]*\n|version:[^\n]*\n)*+dn::? ?[^\n]", re.IGNORECASE)
 
 # Names in the lines that ldapsearch prints after the entries.
@@ -26,9 +26,10 @@ Entry = dict[str, object]
 
 
 def read_ldif(text: str) -> Iterator[tuple[int, Entry]]:
-    """Yield the line number and the attributes of each entry. Several values become a list. Names ignore case.
+    """Yield the line number and the attributes of each entry. Several values become a list.
 
-    If entries name their groups in memberOf, add the groups that name an entry as a member.
+    Attribute names ignore case. If any entry has memberOf, the memberOf of each entry is completed with the groups that
+    list the entry as a member.
     """
     entries = list(_entries(text))
     _complete_groups([entry for _, entry in entries])

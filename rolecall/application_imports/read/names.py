@@ -6,7 +6,7 @@ from rolecall.core.text import sort_key
 
 
 def name_keys(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add `first_name_key` and `last_name_key`, as in identities. Split the full name if both names are blank."""
+    """Add `first_name_key` and `last_name_key`, as in identities. Split `name` if first and last name are blank."""
     halves = {"first_name_key": pl.col("first_name"), "last_name_key": pl.col("last_name")}
     only_full = (pl.col("first_name") == "") & (pl.col("last_name") == "") & (pl.col("name") != "")
     if frame.select(only_full.any()).item():

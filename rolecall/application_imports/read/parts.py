@@ -18,7 +18,7 @@ from rolecall.application_imports.read.table import MIB
 
 # Files of up to this total size are one part, which is kept in memory.
 MOST_IN_MEMORY = 192 * MIB
-# The approximate size of the files whose rows form one part.
+# A part gets the rows of 16 to 32 MiB of files on average, because the number of parts is a power of two.
 _PART = 32 * MIB
 
 

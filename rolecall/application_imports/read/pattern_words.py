@@ -4,8 +4,8 @@ from rolecall.applications.file_shape import Placeholder, pattern_parts
 
 # What each filter does to the value of its column; {0} is its argument.
 _FILTERS = {
-    "lower": "in small letters",
-    "upper": "in capitals",
+    "lower": "in lowercase",
+    "upper": "in uppercase",
     "initial": "the first letter",
     "first": "the first name",
     "last": "the last name",

@@ -14,7 +14,7 @@ _RECORD_LINE = re.compile(r"\*{3,} \d{1,9}\. row \*{3,}|-\[ RECORD \d{1,9} \][-+
 _RULE = re.compile(r"-{5,}|={5,}")
 _STANZA = re.compile(r"([^\s:=]{1,80}):\s*")
 _SETTING = re.compile(r"\s{1,40}([^\s=]{1,80})\s{0,40}=(.*)")
-# The property that names a stanza.
+# The property that receives the name of a stanza.
 _NAME = "Name"
 _PROPERTY = re.compile(r"([^\s:][^:]{0,79}):( *)")
 _COUNT = re.compile(r"\(?\d{1,9} rows?\b.*")

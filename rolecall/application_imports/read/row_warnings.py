@@ -1,4 +1,4 @@
-"""Warn of rows that may be wrong: usernames that differ only in capitals, and memberships that are not read."""
+"""Warn of rows that may be wrong: similar usernames, groups as members, and memberships that are not read."""
 
 from collections.abc import Iterable, Iterator
 
@@ -57,7 +57,7 @@ def _inner_groups(table: ReadTable) -> Iterator[str]:
 
 
 def _unread_memberships(table: ReadTable) -> Iterator[str]:
-    """Name memberships that are missing from the columns that are read, and are in a column that is not read.
+    """Name memberships that are only in a column that is not read.
 
     Directories write a membership twice: in memberOf of the member, and in member of the group.
     """
@@ -78,7 +78,7 @@ def _unread_memberships(table: ReadTable) -> Iterator[str]:
         if missing:
             named = _listed(f"{pairs[header][pair][0]} in {pairs[header][pair][1]}" for pair in missing)
             yield (
-                f"{header} names {counted(len(missing), 'member')} that {' and '.join(read)} does not. "
+                f"{header} names {counted(len(missing), 'membership')} that {' and '.join(read)} does not. "
                 f"Not read: {named}"
             )
 

@@ -54,7 +54,7 @@ class FileRows(NamedTuple):
     rejects: list[RejectedLine]
     repeats: int
     is_by_line: bool
-    # The columns of `frame` that the file has. Other columns of `frame` are blank.
+    # The columns of `frame` that the file has. Other columns of `frame` have default values.
     columns: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     # How many rows of the file were left out, by reason.
@@ -72,7 +72,7 @@ class _Field(NamedTuple):
     def read(self, name: str, texts: pl.DataFrame) -> pl.Expr:
         if self.words is None:
             return pl.col(name)
-        # Look up each distinct text once: even a column of a million rows has few.
+        # Look up each distinct text once: even a column of a million rows has few of them.
         found = texts.get_column(name).unique().to_list()
         kind = pl.Boolean if isinstance(next(iter(self.words.values())), bool) else pl.String
         values = [self.words.get(text.replace(" ", "").lower(), self.other) for text in found]
@@ -123,7 +123,7 @@ def parse_rows(
     fields: Sequence[str],
     shape: FileShape | None = None,
 ) -> FileRows:
-    """Parse the `fields` of a content; a field without a column is blank in every row."""
+    """Parse the `fields` of a content; a field without a column has its default value in every row."""
     named = {name: FIELDS[name] for name in fields}
     table, dated = _with_dates(table, layout, named, zone, shape)
     table = table._replace(frame=without_nested_secrets(table.frame, layout.metadata, shape))
@@ -181,7 +181,7 @@ def _read(name: str, field: _Field, texts: pl.DataFrame, layout: ColumnLayout, s
 
 
 def _given_words(shape: FileShape) -> list[pl.Expr]:
-    """Return expressions that replace words of the file as `values` of the shape says, ignoring case."""
+    """Return expressions that replace words of the file according to `shape.values`, ignoring case."""
     given = {same_header(field): words for field, words in shape.values.items()}
     exprs = []
     for name in FIELDS:
@@ -248,7 +248,7 @@ def _blank_keys(content: Content) -> list[pl.Expr]:
             user, group = pl.col("Username") == "", pl.col("Group") == ""
             return [
                 pl.when(user & group).then(pl.lit("Username and Group are blank; one is needed")),
-                pl.when(~user & ~group).then(pl.lit("Username and Group are both given; one is needed")),
+                pl.when(~user & ~group).then(pl.lit("Username and Group are both given; only one is allowed")),
                 pl.when((pl.col("Permission") == "") & (pl.col("Section") == "")).then(
                     pl.lit("Permission and Section are blank; one is needed")
                 ),
@@ -310,7 +310,7 @@ class Collector:
         self.is_derived = is_derived
         self.parting = parting if content in HOLDERS else ONE_PART
         self._rows = RowParts(self.parting)
-        # Hashes of keys. They show that no key of a part repeats, so the rows of the part need not be read.
+        # Hashes of keys. If all hashes of a part differ, no key repeats, and the rows of the part need not be read.
         self._hashes = RowParts(self.parting, "uncompressed")
         self._read: list[FileRows] = []
         self._rejects: list[RejectedLine] = []
@@ -364,5 +364,5 @@ def merge(content: Content, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Rej
     for file, line, file_first, line_first in pairs.filter(~same).select(*PLACE, "file_first", "line_first").rows():
         where = f"line {line_first}" if file_first == file else f"line {line_first} of another file"
         named = " and ".join(name for name in key if name != "group" or content != Content.PERMISSIONS)
-        rejects.append(RejectedLine(file, line, f"the {named} of {where} occurs again with other values"))
+        rejects.append(RejectedLine(file, line, f"{where} has the same {named} with other values"))
     return first, rejects, pairs.filter(same).height

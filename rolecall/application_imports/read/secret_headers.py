@@ -24,15 +24,16 @@ def hidden_columns(headers: Sequence[str], mapped: Iterable[str], shape: FileSha
 
 # The name of a member in a JSON object.
 _MEMBER = r'"[^"]*"\s*:'
-# A text and a number that are values, and the name in an object that is itself a name with its value.
+# Values in JSON: a text with the punctuation after it, and a number with the punctuation before it.
 _TEXT, _NUMBER = r'"(?:[^"\\]|\\.)*"(\s*[,\]}])', r"([:\[,]\s*)-?\d[\d.eE+-]*"
-# The end of a name in JSON that is itself a value of JSON.
+# The end of a name in JSON that is a text inside other JSON.
 _INNER = r'\\"\s*:'
+# A member whose value is a name, in an object such as {"name": "password", "value": "…"}.
 _NAMED = rf'(?i)"(?:{"|".join(NAMES_OF_PAIRS)})"\s*:\s*"[^"]*"'
 
 
 def without_nested_secrets(frame: pl.DataFrame, columns: Mapping[str, int], shape: FileShape | None) -> pl.DataFrame:
-    """Hide secrets inside the JSON of cells, except in columns that the shape keeps by name."""
+    """Mask secrets inside the JSON of cells, except in columns that the shape names in `keep`."""
     kept = {same_header(header) for header in (shape.keep if shape else ())}
     names = [str(i) for header, i in columns.items() if same_header(header) not in kept]
     if not names or not frame.height:
@@ -45,7 +46,7 @@ def without_nested_secrets(frame: pl.DataFrame, columns: Mapping[str, int], shap
 
 def _masked(cells: pl.Series) -> pl.Series:
     texts = cells.filter(cells.str.contains(_MEMBER)).unique()
-    # Decode only cells that may have secrets: the cells of a column have few outlines, which are names without values.
+    # Decode only cells that may have secrets. An outline is the JSON of a cell with dummy values; a column has few.
     outlines = texts.str.replace_all(_TEXT, '"x"$1').str.replace_all(_NUMBER, "${1}1")
     secret = [outline for outline in outlines.unique() if _may_have_secrets(outline)]
     named = texts.str.extract_all(_NAMED).explode().drop_nulls().unique()

@@ -23,7 +23,7 @@ from rolecall.core.text import counted
 _PAIRS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
 LOST_LIST = r"^(?:System\.[A-Za-z.]+\[\]|Microsoft\.ActiveDirectory\.Management\.AD\w+Collection)$"
 _MOST_NAMED = 3
-# The number of bytes of white space that a cell may have around a word.
+# The number of bytes of whitespace that a cell may have around a word.
 _AROUND = 8
 _RDN = r"^\s*[^=,]+=((?:\\.|[^,\\])*)"
 
@@ -108,14 +108,14 @@ class ShapedTable:
     def make(self, field: str, values: pl.Expr) -> None:
         """Add a column for a field. It takes precedence over a column with the same name."""
         name = next(name for name in FIELDS[self.content] if same_header(name) == same_header(field))
-        # A join may build a field from a column that unpivot made.
+        # A join may build a field again that unpivot has made; the headers must differ.
         header = f"{name} by {'unpivot and join' if name in self.made else 'the shape'}"
         self.made[name] = int(self.add(header, values))
 
     def blank(self, words: Iterable[str]) -> None:
         """Blank the cells whose text is one of these words, ignoring case."""
         folded = [word.strip().lower() for word in words]
-        # Compare only distinct cells that are no longer than the longest word with white space around it. They are few.
+        # Compare only distinct cells that are no longer than the longest word with whitespace around it. They are few.
         longest = max(len(word.encode()) for word in folded) + _AROUND
         for position in (column for column in self.frame.columns if column != "line"):
             cells = self.frame.get_column(position)

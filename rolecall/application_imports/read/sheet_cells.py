@@ -1,6 +1,6 @@
 """Scan the XML of a sheet for cells that the spreadsheet reader would lose or fail on.
 
-It searches large pieces of XML instead of single cells, because sheets have millions of cells.
+The scan searches large pieces of XML, not single cells, because a sheet may have millions of cells.
 """
 
 import io
@@ -13,6 +13,7 @@ from rolecall.application_imports.read.broken_file import BrokenFile
 _MOST_LINES, _MOST_COLUMNS = 1_048_576, 16_384
 # The maximum area from the first to the last cell, because the reader allocates memory for each cell in it.
 _MOST_CELLS = 60_000_000
+# A larger area is allowed if the sheet has at least one cell for this many positions in it.
 _SPARSE = 20
 # A formula without a cached value: the program that wrote the file never computed it.
 _UNCOMPUTED = re.compile(rb'<c r="([A-Z]+)(\d+)"[^<>]*><f[^<>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>')

@@ -25,7 +25,7 @@ _ATTRIBUTE = re.compile(r"([\w:]{1,40})\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 
 
 class Sheet(NamedTuple):
-    """A sheet of a workbook with its header, and the names of other sheets that have data."""
+    """A sheet of a workbook: all its lines, including the header, and the names of other sheets that have data."""
 
     name: str
     frame: pl.DataFrame

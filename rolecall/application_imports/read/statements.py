@@ -20,7 +20,7 @@ from rolecall.core.text import counted
 _MOST_WORDS, _MOST_COLUMNS, _LONGEST = 6, 4, 40
 _LOGIN, _GUID = r"^\s*[A-Za-z][\w.$@\\-]*\s*$", r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}"
 _LEAST_ROWS = 3
-# Columns of the same kind begin with the same words, such as Last seen.
+# Columns of last logins begin with the same two words, such as `Last seen`, and contain dates.
 _BEGINNING, _DATED = 2, r"\d{1,4}[-/. ]\w{1,9}[-/. ]\d{2,4}"
 # In catalogues of databases, this column names both users and roles.
 _GRANTEE = "grantee"
@@ -111,7 +111,7 @@ def _may_be_username(cells: pl.Series) -> bool:
 
 
 def _last_logins(table: ReadTable) -> Iterator[str]:
-    """Name other columns of last logins, such as one for each product, because only one of them is read."""
+    """Name other columns that may be last logins, such as one for each product, because only one column is read."""
     source = _source(table, "Last Login")
     if source is None:
         return
@@ -125,7 +125,7 @@ def _last_logins(table: ReadTable) -> Iterator[str]:
         and table.raw.frame.get_column(str(i)).str.contains(_DATED).any()
     ]
     if alike:
-        yield f"Last Login is {source}. Not compared with it: {_listed(alike, _MOST_COLUMNS)}"
+        yield f"Last Login is {source}. These columns may be last logins too: {_listed(alike, _MOST_COLUMNS)}"
 
 
 def _source(table: ReadTable, field: str) -> str | None:
@@ -216,7 +216,7 @@ def _derived(table: ReadTable) -> Iterator[str]:
 
 
 def _blank(table: ReadTable) -> Iterator[str]:
-    """Name the words for a blank cell that occur in the file: the shape may list all usual ones."""
+    """Name the words for a blank cell that occur in the file, because the shape may list all usual words."""
     longest = max(len(word.encode()) for word in table.shape.blank)
     cells = [table.raw.frame.get_column(str(i)).str.strip_chars() for i in range(len(table.raw.headers))]
     texts = {text.lower() for each in cells for text in each.filter(each.str.len_bytes() <= longest).unique().to_list()}

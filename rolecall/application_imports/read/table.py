@@ -39,7 +39,8 @@ class Table(NamedTuple):
     made: Mapping[str, int] = {}
     # Signs that show whether a JSON file contains the whole list.
     page: PageSigns | None = None
-    # Whether the text is ASCII without ; # and |. Then no cell is a list or an error or has invisible characters.
+    # Whether the text is ASCII without ; # and |. Then no cell has these separators, a spreadsheet error (such as #N/A)
+    # or zero-width characters.
     is_plain: bool = False
     # Whether the table is a piece of a long file.
     is_piece: bool = False
@@ -69,7 +70,7 @@ def check_width(headers: Sequence[str]) -> None:
 
 
 def table_of(headers: list[str], rows: Iterable[tuple[int, list[str]]], *, is_by_line: bool = False) -> Table:
-    """Build a table from rows with their line numbers. Rows with more or fewer fields than the header are set aside."""
+    """Build a table from rows with their line numbers. Rows with more or fewer fields than the header are `ragged`."""
     check_width(headers)
     width = len(headers)
     whole, ragged = [], []

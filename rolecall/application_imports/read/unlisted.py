@@ -1,4 +1,4 @@
-"""Say which accounts grants name although no file lists them: their rows are rejected, or they become accounts."""
+"""Describe accounts that rows name but no file of users lists: the rows are rejected, or the accounts are imported."""
 
 from collections.abc import Collection, Iterable
 
@@ -17,7 +17,7 @@ def unlisted_in_words(names: Collection[str], rows: int) -> str:
 
 
 def derived_in_words(count: int, names: Iterable[str]) -> str:
-    """Say that accounts are those that rows name, with the first of their names."""
+    """Return the number of accounts that are imported because rows name them, with the first names."""
     first = [name for name, _ in zip(names, range(MOST_NAMED), strict=False)]
     more = f" and {count - len(first):,} more" if count > len(first) else ""
     return f"{counted(count, 'account')}, all of them active: {', '.join(first)}{more}"

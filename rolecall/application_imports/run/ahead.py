@@ -1,4 +1,4 @@
-"""Run a generator in a thread, ahead of its consumer, so that the CPU and the database both work."""
+"""Run a generator in a thread, ahead of its consumer, so that the CPU and the database work at the same time."""
 
 import asyncio
 import queue

@@ -73,7 +73,10 @@ async def connection(job: Job) -> AsyncIterator[Db]:
 
 
 async def _build(db: Db, job: Job) -> list[str]:
-    """Read, compare, apply and finish; return the tables with many new rows. Store rejected rows even if it fails."""
+    """Read, compare, apply and finish; return the tables with many new rows.
+
+    The rejected rows are stored even if the files are broken or the guard holds the import.
+    """
     run = await find_run(db, job.import_id)
     await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=build_lock(run.application_id))
     steps = Steps(job.started)

@@ -76,7 +76,7 @@ async def run_in_child(target: Callable[..., None], *args: object, seconds: floa
         except TimeoutError:
             raise
         except (EOFError, OSError):
-            # A child that is still sending would never end.
+            # Close the pipe first: a child that is still sending to it would never end.
             ours.close()
             child.join()
             raise ChildDied(child.exitcode or 0) from None
@@ -120,7 +120,7 @@ async def _until_readable(pipe: Connection) -> None:
 
 def _result_of_death(code: int) -> BuildResult:
     log.error("build died", code=code)
-    # Start the import again, because the kill came from outside and was not caused by the files.
+    # Start the import again, because the child was killed from outside, or the fork server has ended.
     if code in (-signal.SIGKILL, _UNKNOWN):
         return BuildResult(BuildOutcome.INTERRUPTED, "killed")
     return BuildResult(BuildOutcome.FAILED, _FATAL.get(-code, "an internal error; see the log of the service"))

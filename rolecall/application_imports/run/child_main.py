@@ -1,7 +1,7 @@
 """Run the child process of an import: limit CPU time and memory, build, report the result to the worker.
 
-The limits protect the worker from malicious files. The worker has the other end of the pipe. When the worker ends, the
-child ends too.
+The limits protect the worker from malicious files. The worker has the other end of the pipe: when the worker ends, the
+pipe closes, and the child ends too.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ def main(job: Job, worker: Connection) -> None:
     cpu_seconds = _CPU_SECONDS + int(_CPU_SECONDS_PER_BYTE * job.input_bytes)
     limit_process(worker, cpu_seconds=cpu_seconds, memory=partial(_most_memory, job.input_bytes), too_much=too_much)
     _report(worker, asyncio.run(dry_run(job) if job.is_dry_run else build(job)))
-    # Everything is committed. Freeing a gigabyte before the exit would only delay the next import.
+    # The result is stored and sent. Freeing a gigabyte before the exit would only delay the next import.
     os._exit(0)
 
 

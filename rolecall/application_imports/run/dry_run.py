@@ -63,7 +63,7 @@ async def _build(db: Db, beside: Db, job: Job, draft: Draft) -> object:
         written = await write_files(db, job, pipeline)
     finally:
         await store_rejects(beside, DRY_RUN_REJECTS, run.id, pipeline.rejected_rows())
-    await pipeline.log(beside, pipeline.steps.done("Changes computed, none of them stored"))
+    await pipeline.log(beside, pipeline.steps.done("Changes computed, none of them applied"))
     result = await count_and_match(
         db, run, pipeline.steps, written.totals, is_changed=bool(pipeline.deltas), open_points=pipeline.open_points()
     )
@@ -160,7 +160,7 @@ async def _totals(db: Db, run: ImportRun, result: ImportResult) -> DryRunTotals:
 
 
 def _problem(pipeline: Pipeline) -> str | None:
-    """Return why rejected rows would make an import fail; None if no row is rejected, or all file groups allow it."""
+    """Return why rejected rows would make an import fail; None if there are none, or the file groups allow rejects."""
     try:
         pipeline.check_rejects()
         return None

@@ -1,7 +1,7 @@
 """Copy the files of a schedule, or the records of a live source, into the import.
 
-Files are read only from inside `ROLECALL_IMPORT_ROOTS`.
-If the source fails, the import fails with the reason. An error in our own code interrupts the import, and a worker
+The files of a schedule are read only from inside `ROLECALL_IMPORT_ROOTS`.
+If a source fails, the import fails with the reason. An error in our own code interrupts the import, and a worker
 retries it.
 """
 
@@ -103,7 +103,7 @@ async def _store(
 async def _fetch_source(
     pool: Pool, config: Config, run: ImportRun, source: Source, groups: Sequence[FileGroup]
 ) -> None:
-    """Fetch the files of all file groups from a live source. If one cannot be fetched, no file is stored."""
+    """Fetch a file for each file group from a live source. If one cannot be fetched, no file is added to the import."""
     named = [group for group in groups if group.name in source.contents]
     missing = [group.name for group in groups if not group.is_optional and group not in named]
     unknown = [name for name in source.contents if name not in {group.name for group in groups}]
@@ -224,7 +224,7 @@ def _open_file(config: Config, location: str) -> tuple[str, BinaryIO]:
 
 
 def _open_path(roots: Sequence[str], location: str) -> tuple[str, BinaryIO]:
-    """Open the newest file that matches. An error does not reveal which files exist outside the roots."""
+    """Open the newest file that matches. The errors do not reveal which files exist outside the roots."""
     inside = [Path(root).resolve() for root in roots]
     if not is_below(inside, _fixed_part(location)):
         raise PermissionError(OUTSIDE)

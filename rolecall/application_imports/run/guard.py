@@ -1,4 +1,4 @@
-"""The guard: hold an import that would change too much, or that is in doubt, until a person continues it."""
+"""The guard: hold an import that would change too much, or whose files are doubtful, until a person decides."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -25,7 +25,7 @@ _MOST_MATCHES = 100
 _MOST_LISTING_BYTES = 4 * 1024 * 1024
 _PATTERN = re.compile(r"[*\[]")
 _LINK = re.compile(r"""<a\s(?:[^>]*?\s)?href=["']([^"'<>]+)["']""", re.IGNORECASE)
-# The total timeout ends the read from a source that sends one byte per minute.
+# The total timeout also ends a read from a source that sends one byte per minute.
 _TIMEOUT = aiohttp.ClientTimeout(total=3600, sock_connect=30, sock_read=60)
 _HEADERS = {"Accept-Encoding": "identity", "User-Agent": "Rolecall-Imports/1"}
 # Addresses of services that give credentials to any process on the machine.
@@ -70,7 +70,7 @@ async def open_http(root: str, location: str) -> AsyncIterator[HttpSource]:
 def _session(root: URL) -> aiohttp.ClientSession:
     def make_socket(info: aiohttp.AddrInfoType) -> socket.socket:
         address = str(info[4][0])
-        # The operator may name such an address as a root, but a host name must not resolve to one.
+        # The operator may name a forbidden address as the root, but a host name must not resolve to one.
         if address != root.host and is_never_a_source(address):
             raise PermissionError(OUTSIDE)
         return socket.socket(*info[:3])

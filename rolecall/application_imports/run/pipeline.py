@@ -1,7 +1,8 @@
 """Read and compare the files of one import, on a connection outside the transaction.
 
-Files are compared by line where possible. If a comparison returns a `Doubt`, its files are read completely and compared
-again. Large files are compared in parts (`read/parts.py`), so that memory does not depend on their size.
+Files are compared by line where possible. If a comparison returns a `Doubt` about a content, the files of this content
+are read completely and compared again. Large files are compared in parts (`read/parts.py`), so that memory does not
+depend on their size.
 """
 
 import asyncio
@@ -51,7 +52,7 @@ _ACCOUNT_BYTES, _HELD_BYTES = 500, 50
 
 
 class Savepoint(Enum):
-    """Set a savepoint before changes that a later Doubt may invalidate, or roll back to it."""
+    """An item between change sets: set a savepoint before changes that a later Doubt may invalidate, or roll back."""
 
     BEGIN = "begin"
     UNDO = "undo"
@@ -64,7 +65,7 @@ class ChangeTotals:
         # The number of rows of each file that change something (`applied`), and of new rows of each table (`added`).
         self.applied: dict[Content, Counter[int]] = {}
         self.added = Counter[str]()
-        # Permissions that removed lines name and added lines do not.
+        # The permissions named in removed lines but in no added line.
         self.maybe_unused: list[int] = []
 
     def add(self, changes: ChangeSet) -> None:
@@ -99,7 +100,7 @@ class Pipeline:
         self.contents_read: set[Content] = set()
         self.accounts: AccountsAfter | None = None
         self.tally = ChangeTotals()
-        # Contents without a file in this import whose rows are removed together with accounts.
+        # Contents that have no file in this import, but lose rows because accounts are removed.
         self.stale: set[Content] = set()
 
     async def find_files(self, db: Db) -> None:
@@ -266,7 +267,7 @@ class Pipeline:
         return OpenPoints(self._missing(), list(dict.fromkeys(asked)))
 
     def rejected_rows(self) -> list[RejectedRow]:
-        """Return each rejected line once, although it may give several rows and be read for several contents."""
+        """Return each rejected line once, with its first reason, even if several rows or contents were read from it."""
         found = [delta.rejected_rows(self.job.store, self.reader) for delta in self.deltas.values()]
         by_line = {(row.file_id, row.line): row for rows in reversed(found) for row in reversed(rows)}
         return list(reversed(by_line.values()))

@@ -56,7 +56,7 @@ async def store_rejects(db: Db, table: tuple[str, str], id: UUID, rejects: Seque
             return
         into = f"{name} ({column}, file_id, line, reason, row)"
         async with db.cursor().copy(f"COPY {into} FROM STDIN") as copy:
-            # A line of a file may have become several rows, which were rejected for different reasons.
+            # Store each line once, even if several of its rows were rejected, for different reasons.
             for (file_id, line), found in _by_line(rejects).items():
                 reasons = dict.fromkeys(reject.reason for reject in found)
                 await copy.write_row((id, file_id, line, "; ".join(reasons), Jsonb(found[0].row)))

@@ -130,7 +130,7 @@ def get_account_access(account_id: Id, *, as_of: When | int | None = None) -> Ca
 
 
 def list_imports(*, application_id: Id | None = None) -> Call[Page[answers.ImportItem]]:
-    """List imports, newest start first; those that wait to start come first.
+    """List imports: first those that wait to start, then the others by start, newest first.
 
     An import that was canceled before it started is listed at the time of its cancellation.
     """
