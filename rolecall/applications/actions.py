@@ -64,7 +64,7 @@ async def change_application(db: Db, id: UUID, raw: Json, facts: Facts, caller: 
     await _set_parts(db, id, body, raw)
 
 
-# Fields that decide which people an identity source imports, from where, and whether its imports run without a person.
+# Fields that decide which people an identity source imports, from where and when, and which imports the guard holds.
 _FEEDS = ("isIdentitySource", "connector", "schedule", "guard", "isArchived")
 
 
@@ -140,7 +140,7 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
             Problem("isIdentitySource", "A file of identities requires an identity source; mark the application as one")
         )
     if given is True and current.has_carrier:
-        problems.append(Problem("isIdentitySource", "An identity source cannot have a carrier; remove it first"))
+        problems.append(Problem("isIdentitySource", "An identity source cannot have a carrier; remove the carrier"))
     name = str(raw.get("name", "")).strip()
     if await _is_taken(db, name, current.id):
         problems += _taken(name).problems

@@ -1,4 +1,4 @@
-"""Describe as data how the files of a group are read: where the header is, what the columns mean, how rows are built.
+"""Describe as data how files of a file group are read: where the header is, what columns mean, how rows are built.
 
 `docs/files.md` describes every key. A null shape means a file in standard form.
 """
@@ -112,7 +112,7 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     ignore: list[str] = []
     keep: list[str] = []
     derive_users: bool = False
-    # Questions that a proposal left open; imports are held until none is left.
+    # Questions that a proposal left open; imports that change something are held until none is left.
     open_questions: list[str] = []
 
     @property
@@ -150,7 +150,7 @@ class Placeholder(NamedTuple):
     filters: list[tuple[str, str]]
 
 
-# Filters of placeholders, and whether each takes an argument: {mail|before(@)}.
+# Filters of placeholders, and whether each takes an argument, as in {mail|before(@)}.
 FILTERS = {
     "lower": False,
     "upper": False,

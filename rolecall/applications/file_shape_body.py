@@ -162,7 +162,7 @@ class FileShapeBody(Body):
 
 
 def _known_columns(columns: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-    """Check columns against the `content` of the same body, unless that is missing or invalid."""
+    """Check columns against the `content` of the same body, unless `content` is missing or invalid."""
     return _mapped_fields(columns, info.data["content"]) if "content" in info.data else columns
 
 
@@ -210,7 +210,7 @@ def _mapped_fields(columns: dict[str, str], content: Content) -> dict[str, str]:
 
 
 def _check_fields(shape: FileShapeBody, content: Content, columns: dict[str, str]) -> None:
-    """Check that a shape uses only fields of its content, and that each field is mapped only once."""
+    """Check that a shape uses only fields of its content, and builds no field that `columns` maps too."""
     unpivot = [shape.unpivot.headers, shape.unpivot.cells] if shape.unpivot else []
     for field in (*(shape.values or ()), *(shape.invert or ()), *(shape.join or ()), *unpivot):
         _field(field, FIELDS[content], f"{{name}}: {field} is not a field of {content}; it has")

@@ -52,8 +52,8 @@ async def create_application(db: Db, caller: Caller, raw: Json, facts: Facts) ->
 async def change_application(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ApplicationDetail:
     """Change the given fields of an application; `isArchived` archives it.
 
-    For `isIdentitySource`, and for the connector and the schedule of an identity source, the scope `identities:write`
-    is needed as well.
+    The scope `identities:write` is needed as well to mark an application as an identity source, and to change
+    `isIdentitySource`, `connector`, `schedule`, `guard` or `isArchived` of an identity source.
     """
     application_id = known_guid("Application", id)
     await actions.change_application(db, application_id, raw, facts, caller)
