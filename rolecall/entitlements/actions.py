@@ -51,7 +51,7 @@ async def _problems(db: Db, entitlement: EntitlementDetail, given: dict[str, Any
 
 
 async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> str | None:
-    """Return why the former entitlement cannot be linked to this one as its former name, or None if it can."""
+    """Return why `former` cannot be recorded as the former name of an entitlement, or None if it can."""
     rows = await fetch_rows(
         db,
         """SELECT e.kind, e.application_id, e.is_present,
@@ -67,7 +67,7 @@ async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> 
     if (kind, application_id) != (entitlement.kind, entitlement.application.id):
         return f"Same as must name a {entitlement.kind.lower()} of {entitlement.application.name}"
     if comes_back:
-        return "Same as must not name this entitlement, or one that was renamed from it"
+        return "Same as must not name this entitlement or one of its later names"
     if is_present:
         return "Same as must name an entitlement that the last import no longer shows"
     return "Same as must name an entitlement that is not yet the former name of another one" if is_taken else None

@@ -18,7 +18,7 @@ from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.entitlements.shapes import HolderCounts
 from rolecall.settings.policy import Level
 
-# The last import of each application at a given moment.
+# The last finished import of each application at a given moment.
 LAST_IMPORTS = """(SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
             WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1)"""
 # A digest that identifies the last imports. A time cannot, because imports may be committed out of order.

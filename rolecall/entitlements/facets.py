@@ -55,7 +55,7 @@ async def _privileged(db: Db, filters: EntitlementFilters) -> int:
 
 
 async def _owners(db: Db, filters: EntitlementFilters) -> list[tuple[Owner, int]]:
-    """Return the owners with the most entitlements. If the owner left, the application's owner counts instead."""
+    """Return the owners with the most entitlements. If an owner has left, the application's owner counts instead."""
     joins = "JOIN applications a ON a.id = e.application_id JOIN identities o ON o.id = e.owner_id"
     rows, params = rows_that_match(msgspec.structs.replace(filters, owner_id=None), joins)
     found = await fetch_rows(

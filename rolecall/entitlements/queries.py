@@ -202,7 +202,7 @@ _MOST_SUGGESTED = 20
 
 
 async def suggested(db: Db, application_id: UUID | None, words: str) -> list[EntitlementItem]:
-    """Return the first entitlements whose name contains a text, of one or all applications, without holder counts."""
+    """Return the first 20 entitlements of one or all applications whose name contains a text, without holder counts."""
     rows, values = rows_that_match(EntitlementFilters(application_id=application_id, search=words), _JOINS)
     found = await fetch_rows(db, f"SELECT {_COLUMNS} {rows} ORDER BY e.list_key LIMIT {_MOST_SUGGESTED}", **values)
     return [from_row(row) for row in found]
@@ -321,12 +321,15 @@ async def curation(db: Db, id: UUID) -> Curated:
     return found or Curated()
 
 
-# Return only the nearest groups; thousands of groups may give an entitlement.
+# The limit of `groups_that_give`, which returns the nearest groups: thousands may give an entitlement.
 _MOST_GROUPS = 30
 
 
 async def groups_that_give(db: Db, id: UUID) -> list[GivingGroup]:
-    """List the groups whose members hold an entitlement now: groups it is assigned to, then groups nested in them."""
+    """List the groups whose members hold an entitlement now, nearest first.
+
+    For a permission: the groups it is assigned to, then groups nested in them. For a group: the groups nested in it.
+    """
     rows = await fetch_rows(
         db,
         f"""SELECT x.id, x.name, min(cardinality(b.path)) AS depth
