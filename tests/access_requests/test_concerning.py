@@ -101,6 +101,12 @@ async def test_list_has_what_concerns_the_person_newest_first(db: Db, scene: Sce
     assert (page.total_count, page.total_pages) == (8, 1)
 
 
+async def test_page_beyond_the_end_has_the_total_of_the_list(db: Db, scene: Scene) -> None:
+    page = await concerning(db, 9, await caller_of(db, scene.grace))
+
+    assert (page.items, page.total_count, page.total_pages) == ([], 8, 1)
+
+
 async def test_export_has_the_same_requests_as_the_list(db: Db, scene: Scene) -> None:
     export = await concerning(db, EVERYTHING, await caller_of(db, scene.grace))
 

@@ -208,6 +208,16 @@ async def test_change_that_removed_nothing_has_no_drift(db: Db, ledger: UUID) ->
     assert reappeared_access(request, await imported_state(db, a_run(ledger, run), [request])) == []
 
 
+async def test_remove_that_lowered_access_has_no_drift(db: Db, ledger: UUID) -> None:
+    run = await a_finished_import(db, ledger)
+    await an_account(db, ledger, "ada", None, permissions=(("Books", "Close", "Grant", "None"),), run=run)
+    lowered = NewPrivilege(header="Books", permission="Close", requested_access=Access.GRANT)
+    id = await a_request(db, ledger, "ada", "Remove", privileges=[lowered])
+    (request,) = await queries.details(db, [id])
+
+    assert reappeared_access(request, await imported_state(db, a_run(ledger, run), [request])) == []
+
+
 def test_import_is_named_with_the_files_that_decided(ledger: UUID) -> None:
     run = a_run(ledger, 7)
 

@@ -55,6 +55,19 @@ async def test_nul_in_any_query_is_refused_with_a_400_page(
     assert (await administrator.get("/sign-in?next=%00")).status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [("/applications/new", "reviewEveryMonths"), ("/review-templates/new", "everyMonths")],
+)
+async def test_number_too_long_for_python_is_refused_with_the_form(
+    administrator: httpx2.AsyncClient, path: str, field: str
+) -> None:
+    answer = await administrator.post(path, data={field: "9" * 5000}, headers=HTML)
+
+    assert answer.status_code == 400
+    assert f'name="{field}"' in answer.text
+
+
 async def test_calendar_rejects_months_outside_the_supported_years(administrator: httpx2.AsyncClient) -> None:
     for month in ("9999-12", "9001-01", "0001-01", "1899-12", "0000-01", "x", "2026-13", "%00"):
         assert (await administrator.get(f"/events/calendar?month={month}")).status_code == 400, month
