@@ -39,6 +39,7 @@ async def save_template(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
                 now=facts.now,
             )
     except UniqueViolation:
+        # The index ignores case, and another transaction may have taken the name since the query.
         raise _taken(body.name) from None
     if not saved:
         raise Invalid.on("applicationId", NO_FILES)

@@ -45,7 +45,7 @@ def _shipped() -> tuple[ConnectorTemplateDetail, ...]:
 
 
 def _detail(template: ConnectorTemplate) -> ConnectorTemplateDetail:
-    """Return a built-in template with its file groups in the format of the API."""
+    """Return a template that ships with the service, with its file groups in the format of the API."""
     body = ConnectorBody.model_validate({"name": template.name, "files": template.files})
     files = [
         msgspec.convert(

@@ -26,7 +26,7 @@ class ConnectorTemplateList(msgspec.Struct):
 
 
 class NewConnectorTemplate(Body):
-    """The application whose connector to save, and a name for the template."""
+    """The application whose connector is saved, and a name for the template."""
 
     application_id: ApplicationId
     name: Name256

@@ -36,6 +36,7 @@ async def fetch_computed(db: Db, name: str, rows: str, page: int, now: datetime,
     sql = """SELECT page, total, key FROM stored_pages
              WHERE list = %(list)s AND page IN (0, %(page)s) ORDER BY page DESC"""
     name = list_name(name)
+    # The column `page` has the type integer.
     given = {"list": name, "page": min(page, 2**31 - 1)}
     found = await fetch_rows(db, sql, **given)
     if not found:

@@ -46,7 +46,10 @@ class RateLimit(msgspec.Struct, frozen=True):
 
 
 class AllowedHosts(msgspec.Struct, frozen=True):
-    """Hosts to which live sources and carriers may connect; private addresses must be in one of the networks."""
+    """Host names and networks to which live sources and carriers may connect.
+
+    A private address, or any address without encryption, must be in one of the networks, even if the name is allowed.
+    """
 
     names: frozenset[str] = frozenset()
     networks: tuple[Network, ...] = ()
@@ -146,6 +149,8 @@ def _database_url(name: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         try:
             given = conninfo_to_dict(text)
+            # The rest of a password after an unescaped @ or / ends up in the host, port or database name. A host that
+            # begins with @ is an abstract Unix socket.
             ports = str(given.get("port") or "").replace(",", "")
             fits = not ports or ports.isdecimal()
             fits &= not any("@" in str(given.get(part) or "")[1:] for part in ("host", "dbname"))

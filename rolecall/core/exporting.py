@@ -40,8 +40,8 @@ _SETTINGS = {
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """An export that is about to begin, with `filters` as the caller gave them.
 
-    `report_id` is the report that it runs, if any. `location` is set only for scheduled reports: the path of the file
-    in the record of the run, and the folder of the file while it is written.
+    `report_id` is the report that it runs, if any. `location` is set only for scheduled reports: it is the path
+    of the file in the plan that is recorded, and the folder of the file in the plan that is carried out.
     """
 
     id: UUID

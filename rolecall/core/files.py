@@ -1,7 +1,7 @@
 """Store files: stream to the local disk while hashing, fsync, then rename atomically or upload to the shared store.
 
-A row names a file only after that, so no row lacks its file. If a process dies in between, a file without a row
-remains; a sweep deletes it two days later (`Store.sweepable`).
+A row that names the file is committed only afterwards, so no row lacks its file. If the process dies in between, a file
+without a row remains; a sweep deletes it after two days (`Store.sweepable`).
 """
 
 import asyncio
@@ -267,6 +267,7 @@ def _rename(path: Path, place: Path) -> None:
     fault("file.before-rename")
     path.rename(place)
     fault("folder.before-sync")
+    # Any of them may be new: the folders of the day, the month and the year, and the store's own.
     for folder in list(place.parents)[:4]:
         _sync(folder)
     fault("folder.after-sync")

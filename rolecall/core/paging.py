@@ -22,6 +22,7 @@ LAST_PAGE = 10**18 - 1
 EVERYTHING = 0
 # SQL for the greatest possible key of a list.
 LAST_KEY = "chr(1114111)"
+# The limit of offsets, so that they do not overflow a bigint.
 _FURTHEST = 2**62
 
 T = TypeVar("T")
@@ -281,6 +282,7 @@ async def fetch_stretch(
             SELECT {listing.columns} {listing.rows} AND ({listing.order}) >= ({start})
             ORDER BY {listing.order} LIMIT {take:d} OFFSET {within:d}
         ) AS item ON true"""
+    # The column `page` has the type integer.
     given = {**params, "list": name, "page": min(page + 1, 2**31 - 1)}
     rows = await fetch_rows(db, sql, **given)
     if not rows:

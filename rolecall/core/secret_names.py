@@ -71,7 +71,7 @@ _ABOUT_PASSWORDS = (
 _ABOUT_PASSWORD_WORDS = {"set", "date", "time", "age", "lock", "locked", "lockout", "reset"}
 # Attributes of password policies in directories, and columns of SAP.
 _STATES = re.compile(r"pwd.*(?:date|time|state|initial|reset|count|subentry|attempts)")
-# Texts that contain one of these parts but mean something else: `time` in one-time password, `change` in Exchange.
+# Texts that contain one of the parts above but mean something else: `time` in one-time password, `change` in Exchange.
 _OTHERS = re.compile(r"(?:one|first)time|exchange")
 # Fields of a credentials object that are not secret, such as credentials.userName.
 _NAMING = {"username", "login", "name", "id", "type"}
@@ -107,7 +107,7 @@ NAMES_OF_PAIRS = (
 _VALUES_OF_PAIRS = (
     "value", "values", "val", "vals", "v", "attributevalue", "attributevalues", "fieldvalue", "data", "text", "content",
 )  # fmt: skip
-# A member of JSON with its value, which may be cut off. The value of a list or an object ends at the first bracket.
+# A member of JSON with its value, which may be cut off. A list or an object ends at the first closing bracket.
 _MEMBER = re.compile(r"""("((?:[^"\\]|\\.)*)"\s*:\s*)("(?:[^"\\]|\\.)*"?|\[[^\]]*\]?|\{[^}]*\}?|[^\s,\]}]+)""")
 # A name with its value in plain text.
 _ASSIGNED = re.compile(r"((\w[\w.-]*)\s*[=:]{1,2}\s*)(\"[^\"]*\"?|[^\s,;|\"]+)")
@@ -145,7 +145,7 @@ def mask_json(text: str) -> str:
     try:
         value = msgspec.json.decode(text)
         masked = mask_secrets(value)
-        # Do not change the spaces of a text without secrets.
+        # Keep the white space of JSON without secrets; encoding it again would remove it.
         return text if masked == value else msgspec.json.encode(masked).decode()
     except msgspec.DecodeError:
         return _MEMBER.sub(_hide, text)

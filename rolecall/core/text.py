@@ -21,7 +21,7 @@ _LOOKALIKES: dict[str, str] = {
     **dict(zip("ıɑɡɩɪʋօսһցոհ", "iagiivouhgnh", strict=True)),
     **dict(zip("01", "ol", strict=True)),
 }
-# Greek capitals that look like a different Latin letter than their small forms.
+# Three Greek capitals look like a different Latin letter than their lower-case forms.
 _SMALL, _CAPITAL = str.maketrans(_LOOKALIKES), str.maketrans({**_LOOKALIKES, "η": "h", "ν": "n", "υ": "y"})
 # The alphabets with look-alikes: Latin beyond ASCII, Greek, Cyrillic and Armenian. Beyond ASCII, `username_skeleton` in
 # the database ignores case only in these alphabets.
@@ -57,7 +57,7 @@ def without_control(text: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """Normalize a name for comparison: one Unicode form, no case, single spaces, no format characters."""
+    """Normalize a name for comparison: NFKC, case-folded, single spaces, without format characters."""
     if not name.isascii():
         shown = _IS_ZERO_WIDTH.sub("", unicodedata.normalize("NFKC", name))
         name = "".join(c for c in shown if unicodedata.category(c) != "Cf")
@@ -83,7 +83,7 @@ def skeleton_table() -> tuple[str, str]:
 
 
 def fold(text: str) -> str:
-    """Return the text in lower case without spaces, for matching words that people type."""
+    """Return the text case-folded and without white space, for matching words that people type."""
     return "".join(text.split()).casefold()
 
 

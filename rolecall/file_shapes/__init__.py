@@ -6,10 +6,11 @@ holder   the account or group that a grant names
 content  one kind of data in a file, such as users or memberships; a file may have several contents
 part     a content while it is proposed: its fields, its shape, the evidence and the questions
 section  the part of a connector that reads one content
+shape    the settings in a section that say how rows and values are read (`FileShape`)
 place    the sheet or list that columns and contents are read from; None for the first one
 level    how much a permission allows, such as Read or Full
 matrix   a table with a column for each permission, group or user; `unpivot` in a shape reads it
-question what a file does not say; a person answers it, and imports are held until then
+question something that a file does not say; a person must answer it, and imports are held until then
 
 The main modules:
 

@@ -122,20 +122,20 @@ def _naming_groups(view: View) -> Profile | None:
 
 
 def _name_parents(view: View, listing: Part) -> None:
-    """Name parents like groups if they are distinguished names. A group that is in several groups has no parent."""
+    """Read parents that are distinguished names by their first part. If a group has several parents, read none."""
     parent = listing.fields.get("Parent")
     column = view.by_header[parent.header] if parent else None
     if column is None or not column.distinguished_names:
         return
     del listing.fields["Parent"]
     if any(len(each) > 1 for each in column.lists) or column.separator not in (None, JSON):
-        listing.evidence.append(f"{column.header} names several groups that a group is in, and is kept unchanged")
+        listing.evidence.append(f"{column.header} names several parents of a group, and is kept unchanged")
     else:
         listing.shape.setdefault("join", {})["Parent"] = f"{{{column.header}|rdn}}"
 
 
 def _add_members(view: View, pairs: Part, listing: Part, members: Profile) -> None:
-    """Read all columns of members in LDIF, because each class of groups has its own. Leave out inner groups."""
+    """In LDIF, read all columns of members, because each class of groups has its own; leave out nested groups."""
     others = [each for each in view.profiles if each is not members and each.values and _is_of_members(each)]
     if view.table.format != "LDIF":
         return
@@ -313,7 +313,7 @@ def find_memberships(view: View) -> list[Part]:
     is_pair = not about_people(view) and bool(GRANTED.intersection(names_of(group.header)))
     if len(view.profiles) > 5 and username.is_unique and not is_pair and not (kinds and kinds.users):
         return []
-    # Users derived from memberships would not include users without a group.
+    # Leave such a file to the rule for users: memberships alone would lack the users without a group.
     has_all = about_people(view) or group.separator or not group.is_filled
     if username.is_unique and username.is_filled and has_all:
         return []
@@ -375,7 +375,7 @@ def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> 
 
 
 def _held_roles(view: View, fields: dict[str, Meaning]) -> list[Part]:
-    """Read roles of users and groups as permissions, because a group cannot be a member of a role."""
+    """Read roles of users and groups as permissions: only accounts can have memberships."""
     role = fields["Group"].header
     permission = Meaning(role, "Permission", 0.8, "users and groups hold it")
     chosen = {"Username": fields["Username"], "Permission": permission}
@@ -403,7 +403,7 @@ def find_groups(view: View) -> list[Part]:
     if "Group" not in fields or is_about_people or len(view.profiles) > _MOST_OF_GROUPS:
         return []
     if view.by_header[fields["Group"].header].separator not in (None, ","):
-        # A cell with several groups lists what the record of the row holds, so the record is not a group.
+        # A cell with several groups lists what the row's record holds, so the record itself is not a group.
         return []
     if not view.by_header[fields["Group"].header].is_unique or _names_something_else(view, fields["Group"].header):
         return []

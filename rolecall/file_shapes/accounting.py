@@ -24,7 +24,7 @@ _MOST_RESTS = 8
 _MOST_MEMBERS = 200
 # Fewer different values may coincide in two columns by chance.
 _SEVERAL = 4
-# Fields of a status. The pattern matches what becomes of a column that is read only as such fields.
+# Fields of a status. The pattern matches the `how` of a column that is read only as such fields.
 _STATUSES = ("Active", "Locked", "Status")
 _STATUS_ALONE = re.compile(rf"(?:{'|'.join(_STATUSES)})(?: and (?:{'|'.join(_STATUSES)}))* of [a-z ]+")
 _NOTHING = {fold(word) for word in (*NOTHING_HELD, *REFUSES)}
@@ -82,7 +82,7 @@ def _parts(value: str, separator: str | None) -> list[str]:
 
 
 def _is_unlisted(value: str, header: str, section: Section) -> bool:
-    """Return whether a content reads a status from a value that its shape does not list, by `ANY_OTHER`."""
+    """Return whether a content reads a status from a value only by `ANY_OTHER`: its shape does not list the value."""
     for field in _STATUSES:
         words, pattern = section.shape.values.get(field, {}), section.shape.join.get(field)
         parts = [part for part in pattern_parts(pattern) if isinstance(part, Placeholder)] if pattern else []
@@ -99,7 +99,7 @@ def _is_unlisted(value: str, header: str, section: Section) -> bool:
 def _mark_shared_levels(columns: Sequence[ColumnAccount], profiles: Mapping[str, Profile]) -> None:
     """Mark a column as levels if at least half of its words also occur in other columns that may contain levels.
 
-    The words of a single column count as levels only if one of them means none.
+    `sign_of_access` marks columns that are levels on their own, such as those with a word for none.
     """
     words = {column.header: {fold(value) for value in profiles[column.header].distinct} for column in columns}
     leveled = [each.header for each in columns if _may_have_levels(each, words[each.header])]
@@ -229,7 +229,7 @@ def _entries(cell: str) -> list[dict[str, Any]]:
 
 
 def _column(profile: Profile, place: str | None) -> ColumnAccount:
-    # An object may contain secrets. The members of objects in a list are columns of their own.
+    # Do not show objects, which may contain secrets. The members of objects in a list have columns of their own.
     texts = [value for value in _shown(profile) if not value.startswith(("[{", "{"))]
     hidden = any(map(looks_secret, (profile.header, profile.header.partition("[")[0])))
     examples = [] if hidden else examples_of(texts)

@@ -43,7 +43,10 @@ class _Part(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """A way to read a column: `key` is a content or a key of `DESCRIBING`. `instead_of` are the columns it replaces."""
+    """A way to read a column.
+
+    `key` is a content, a key of `DESCRIBING`, or `SCOPE`. `instead_of` has the columns that this column replaces.
+    """
 
     key: str
     instead_of: list[str]
@@ -57,7 +60,7 @@ def _choices_for(sign: Sign) -> list[Content]:
 def offers(
     file: FileProposal, column: ColumnAccount, section: Callable[[int], Json], taken: Sequence[Content]
 ) -> list[Offer]:
-    """Return the ways to read a column that `read_as` and `describe_by` accept; they refuse all others."""
+    """Return the ways to read a column that `read_as`, `describe_by` and `scope_by` accept; they refuse all others."""
     if (sign := column.may_be_access) is None:
         return []
     parts = _parts_of(file, column, section)
@@ -87,7 +90,7 @@ def _scoped(file: FileProposal, parts: Sequence[_Part], column: ColumnAccount) -
 
 
 def scope_by(file: FileProposal, column: ColumnAccount, section: Callable[[int], Json]) -> None:
-    """Name groups with the place where they apply, such as `SAP: Admin`."""
+    """Add the place where groups apply to their names, as in `SAP: Admin`."""
     parts = _parts_of(file, column, section)
     if (found := _scoped(file, parts, column)) is None:
         raise Invalid.on("columns", "This form is out of date; choose again")
@@ -133,7 +136,7 @@ def read_as(
 ) -> None:
     """Read a column as groups or permissions. Change the contents of a file, and the sections that read them.
 
-    If the content already reads other columns and cannot read this one together with them, replace them.
+    If the content already reads other columns and cannot read this one with them, this one replaces them.
     `section` returns the section of a content by its position; `taken` are the contents of other files and places.
     """
     sign = column.may_be_access
@@ -175,7 +178,10 @@ class _HeldBy(NamedTuple):
 
 
 def _new_part(parts: Sequence[_Part], column: ColumnAccount, content: Content) -> _Part:
-    """Return a new content with the holders of the rows, users or else groups; `_add` adds the column."""
+    """Return a new content that reads who holds the access: users or, without them, groups.
+
+    It does not read `column` yet; `_add` adds it.
+    """
     parts = sorted(parts, key=lambda part: part.shown.content != Content.USERS)
     named = next(((part, holder) for part in parts if (holder := _holder(part, content))), None)
     if named is None:
@@ -199,7 +205,7 @@ def _new_part(parts: Sequence[_Part], column: ColumnAccount, content: Content) -
 
 
 def _holder(part: _Part, content: Content) -> _HeldBy | None:
-    """Return how the rows of a content name who holds what a column names. Groups hold permissions only."""
+    """Return how the rows of a content name the holder of access, or None. Groups can hold permissions only."""
     is_of_groups = part.shown.content == Content.GROUPS
     field = "Group" if is_of_groups else "Username"
     if is_of_groups and content != Content.PERMISSIONS:
@@ -322,7 +328,7 @@ def _blank_skipped_words(shape: Json, header: str) -> None:
 
 
 def _remove_for_unpivot(part: _Part, field: str) -> list[str]:
-    """Remove the only column of a field from the mapping and return it, so that `unpivot` reads it with another one.
+    """Stop mapping the only column of a field, and return it for `unpivot`, which reads it with the new column.
 
     Keep its separator. Return an empty list if the content already has an `unpivot`.
     """

@@ -1,4 +1,4 @@
-"""Ask whether usernames that differ only in capitals are the same account, and read them in small letters if so."""
+"""Ask whether usernames that differ only in capitals are the same account, and convert them to lowercase if so."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ def ask_for_capitals(view: View, parts: Iterable[Part]) -> None:
         if pattern is None or not is_asked or not (found := _alike(view, part, pattern)):
             continue
         text = f"{', '.join(found[:_MOST_NAMED])} differ only in capitals. Are they the same account?"
-        same = ProposedChoice("Yes, read usernames in small letters", USERNAMES, _in_small_letters(pattern))
+        same = ProposedChoice("Yes, convert usernames to lowercase", USERNAMES, _in_small_letters(pattern))
         other = ProposedChoice("No, each is a separate account", "Username", AS_PROPOSED)
         part.questions = [*part.questions, OpenQuestion(text, [same, other])]
 
@@ -49,7 +49,7 @@ def lower_usernames(section: Json) -> None:
     header = next((header for header, field in section["columns"].items() if field == "Username"), None)
     if header is not None:
         del section["columns"][header]
-        # Kept as a detail, the column would differ between the rows of an account.
+        # If the column was also kept as metadata, it would differ between the rows of one account.
         section["shape"]["ignore"] = [*section["shape"].get("ignore", []), header]
     if pattern := join.get("Username") or (f"{{{header}}}" if header else ""):
         join["Username"] = _in_small_letters(pattern)

@@ -50,17 +50,17 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
 
 
 def _chosen(view: View, content: Content) -> list[Part]:
-    """Return the content that a person chose, as the rules read it. If no rule finds it, match only the columns."""
+    """Return the content that a person chose, as a rule reads it, or else with columns assigned to its fields."""
     found = [part for rule in _RULES for part in rule(view) if part.content == content]
     part = found[0] if found else Part(content, view.fields(content), {}, 1.0, ["Chosen by a person"])
     if content in (Content.MEMBERSHIPS, Content.PERMISSIONS) and part.origin("Username"):
-        # Derive the users from the usernames in the file, because it does not list users.
+        # Derive the users from the usernames, because only this content of the file is read, and it lists no users.
         part.shape["deriveUsers"] = True
     return [part]
 
 
 def _finished(view: View, part: Part) -> Part:
-    """Add the keys that do not depend on the rule, such as the layout of rows, date formats and words for values."""
+    """Add what does not depend on the rule, such as the layout of rows, the formats of dates and words for values."""
     skipped = part.shape.pop("skipRowsWhere", [])
     part.shape = {**structure(view.table), **part.shape}
     part.skip_rows(*skipped)
@@ -71,6 +71,7 @@ def _finished(view: View, part: Part) -> Part:
     add_dates(view, part)
     add_words(view, part)
     if part.content == Content.USERS:
+        # Only the first value of these lists is read; do not keep the whole list as metadata too.
         part.ignore(source for path, source in view.table.paths.items() if path == f"{source}[0]")
     if part.content in (Content.USERS, Content.GROUPS):
         useless = [profile.header for profile in view.profiles if profile.is_useless]
@@ -81,7 +82,8 @@ def _finished(view: View, part: Part) -> Part:
             part.evidence.append(f"Columns with class names in place of values are not kept ({len(useless)}): {named}")
     secret = [profile.header for profile in view.profiles if looks_secret(profile.header)]
     if secret and part.content == Content.USERS:
-        part.evidence.append(f"{', '.join(secret)} looks like a secret and is not kept")
+        are = "look like secrets and are" if len(secret) > 1 else "looks like a secret and is"
+        part.evidence.append(f"{', '.join(secret)} {are} not kept")
     return part
 
 

@@ -73,6 +73,7 @@ def _parse(text: str, delimiter: str) -> Numbered:
             rows.append((begins, [_without_formula(cell) for cell in row] if has_formulas else row))
             begins = reader.line_num + 1
     except csv.Error:
+        # A field is too long, for example after a quote that is not closed: return the rows above it.
         pass
     return rows
 

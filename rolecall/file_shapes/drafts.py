@@ -185,7 +185,8 @@ class DraftChanges(NamedTuple):
     # Each answer is a text `file|content|key|value`.
     answers: Sequence[str]
     # Decisions about columns, each a text `file|column|content`. `file` and `column` are positions. `content` is a
-    # content, a key of `DESCRIBING` if the column describes permissions, or `no` if it is not access.
+    # content, a key of `DESCRIBING` if the column describes permissions, `SCOPE` if it says where groups apply, or
+    # `NO_ACCESS` if it is not access.
     access: Sequence[str] = ()
 
 
@@ -246,7 +247,7 @@ _DECISION = re.compile(r"([0-9]{1,4})\|([0-9]{1,5})\|([a-z]+)")
 
 
 def _decide_access(body: Json, proposal: ProposalDetail, decision: str) -> None:
-    """Read a column as groups, as permissions or as a description of permissions, or note that it is not access."""
+    """Read a column as groups, as permissions or as a description of them, or note that it is not access."""
     match = _DECISION.fullmatch(decision)
     at, n, content = (int(match[1]), int(match[2]), match[3]) if match else (0, 0, "")
     known = {NO_ACCESS, SCOPE, *Content, *DESCRIBING}
@@ -298,14 +299,14 @@ def _offered(proposal: ProposalDetail) -> dict[str, tuple[Place, ProposedChoice]
 
 
 def _choices(question: OpenQuestion, shape: Json) -> list[ProposedChoice]:
-    """Return the possible answers to a question, including the answer that keeps the proposal."""
+    """Return the possible answers to a question, including the answer that keeps the proposal if there is one."""
     key = question.choices[0].key if question.choices else ""
     kept = [ProposedChoice("Keep the proposal", KEEP, question.text)] if has_proposal(key, shape) else []
     return [*question.choices, *kept]
 
 
 def has_proposal(key: str, shape: Json) -> bool:
-    """Return whether the shape answers the question about a key. It may not say what an unknown word means."""
+    """Return whether the shape already has an answer for a key; for a word, it must say what the word means."""
     field, _, word = key.removeprefix("values.").partition(".")
     return not key.startswith("values.") or not word or word in (shape.get("values") or {}).get(field, {})
 
@@ -318,7 +319,9 @@ async def _show_again(db: Db, id: UUID, body: Json, proposal: ProposalDetail, st
         file, section = proposal.files[place.file], _section(body, proposal, place)
         part.shape = section["shape"]
         sample = stored_sample(store, stored[file.name].location, file.name, stored[file.name].size)
+        # A proposal shows the default encoding as utf-8.
         encoding = None if file.encoding == "utf-8" else file.encoding
+        # If a person said that a column is access, an account may have one row for each grant.
         is_per_grant = part.content == Content.USERS and any(
             other.evidence == [BY_A_PERSON] for other in file.contents if other.place == part.place
         )

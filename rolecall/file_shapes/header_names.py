@@ -39,7 +39,10 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 @lru_cache(maxsize=65_536)
 def names_of(header: str) -> list[str]:
-    """Return the normalized names in a header, for example two for `Block sign in (Yes/No) [accountEnabled]`."""
+    """Return the normalized names in a header: those of the header, of texts in brackets, and of the steps of a path.
+
+    For example, the names in `Block sign in (Yes/No) [accountEnabled]` include `blocksignin` and `accountenabled`.
+    """
     header = _NUMBER_SIGN.sub("no ", _TYPED.sub("", header.replace("(s)", "s")))
     plain = _BRACKETED.sub(" ", header)
     words = " ".join(word for word in plain.split() if same_header(word) not in _NOISE)

@@ -41,6 +41,7 @@ def lay_out_rows(format: str, numbered: Numbered, last: Sequence[list[str]], cho
     if chosen is None and (stacked := stacked_header(numbered)):
         return _with_sections(format, numbered, last, stacked)
     width = width_of(numbered)
+    # The first line of a form for bulk operations of Microsoft Entra names its version.
     titled = [(line, row) for line, row in numbered[:_MOST_TITLES] if not row[0].startswith("version:")]
     unused = _unused(numbered, width)
     likely = [(line, row) for line, row in titled if _is_header(row, width, unused)]
@@ -111,7 +112,10 @@ def _title(header_line: int, first: tuple[int, list[str]]) -> list[str]:
 
 
 def _beyond(rows: Sequence[list[str]], last: Sequence[list[str]]) -> list[list[str]]:
-    """Return the last rows, which may be of another kind than the first ones, or none if the head has any of them."""
+    """Return the last rows that have the width of the header, or none if the head contains any of them.
+
+    They may be of another kind than the first rows.
+    """
     whole = [row for row in last if len(row) == len(rows[0]) and any(cell.strip() for cell in row)]
     return whole if not any(row in rows for row in whole) else []
 
@@ -159,10 +163,10 @@ def _has_values(row: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _most_likely(likely: Numbered) -> tuple[int, list[str]]:
-    """Return the most likely header line: the first, or a later one with at least twice as many known words.
+    """Return the most likely header line: the first, or a later one with twice as many known words, and at least two.
 
-    The line directly below needs only as many known words, and at least one, if it has twice as many filled cells: then
-    the line above it has names of sections.
+    If the next line has twice as many filled cells, the first line has names of sections. The next line then needs only
+    as many known words as the first, and at least one.
     """
     best = likely[0]
     for line, row in likely[1:]:
@@ -227,6 +231,6 @@ def _is_header(row: Sequence[str], width: int, unused: Set[int]) -> bool:
 
 
 def _repeats_header(line: int, row: Sequence[str], header_line: int) -> bool:
-    """Return whether a line is just below the header and is another header, such as one in another language."""
+    """Return whether a line, at most two below the header, is another header, such as one in another language."""
     is_text = all(re.fullmatch(r"[^\W\d][\w \-\[\]().]*", cell.strip() or "x") for cell in row)
     return 0 < line - header_line < 3 and is_text and known_words(row) == sum(bool(cell.strip()) for cell in row)

@@ -21,7 +21,7 @@ from rolecall.file_shapes.statuses import read_statuses
 
 _SURE, _LIKELY = 0.5, 0.2
 _STATUS = {"status", "state", "sts"}
-# Words in headers of yes and no that say whether a grant applies.
+# Words in headers of yes/no columns that say whether a grant applies.
 _VALID = {"valid", "effective", "current", "applied", "provisioned"}
 # Columns with the ID of a holder. The ID is used if the name is blank, for example for an application among users.
 _IDS = {"principalid", "objectid", "userid", "memberid", "granteeid", "assigneeid"}
@@ -250,7 +250,7 @@ def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
 
 
 def _once(view: View, key: Profile) -> View:
-    """Return a view with the first row of each account, because names of people repeat in the rows of an account."""
+    """Return a view with one row for each account, because names that repeat do not count as names of people."""
     rows = dict(reversed(list(zip(key.cells, view.table.rows, strict=True))))
     return view if key.is_unique else view_of(msgspec.structs.replace(view.table, rows=[*reversed(rows.values())]))
 

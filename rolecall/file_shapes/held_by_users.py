@@ -48,7 +48,7 @@ def held_by(view: View, everything: View, users: Part) -> list[Part]:
     held, numbered = held_together(lists), numbered_groups(everything)
     granted = [each for each in view.profiles if _lists_permissions(each, users.fields)][:1]
     if rest := ", ".join(each.header for each in lists if each not in held):
-        users.evidence.append(f"Memberships come from {_and(held)} alone; {rest} is kept unchanged")
+        users.evidence.append(f"Memberships come from {_and(held)} alone; kept unchanged: {rest}")
     parts = _groups_of(everything, users, held, numbered) + [_listed_permissions(users, each) for each in granted]
     # Do not keep these columns as text of the account, because the text would change with each membership.
     users.ignore([*(numbered or [each.header for each in held]), *(each.header for each in granted)])

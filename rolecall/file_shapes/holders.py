@@ -16,9 +16,9 @@ from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import decide_active
 
-# The score of a status that only its values indicate.
+# The highest score of a field that only values indicate, and the highest share of full names among usernames.
 _WEAK = 0.5
-# The scores of a username column with a usual header, and with a header that contains some of the usual words.
+# The scores above which a header certainly means the username, and above which it probably does.
 _CERTAIN, _LIKELY = 0.9, 0.6
 # The names of columns that identify records.
 _IDS = (["id"], ["objectguid"], ["objectid"])

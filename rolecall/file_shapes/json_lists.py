@@ -34,7 +34,7 @@ _KINDS = {"user", "group", "serviceaccount", "serviceprincipal", "app"}
 
 
 def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[SampleTable]:
-    """Read the lists of records in JSON or JSON lines. In a long file, read only the sample.
+    """Read the lists of records in JSON or JSON lines. Of a long file, read only the beginning.
 
     Return the chosen list, or else the best one; then other lists of the file.
     """
@@ -160,8 +160,8 @@ def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
     """Return the path of the list to read: the first one that applies.
 
     * the list of accounts in a Veza payload
-    * a list inside the first list whose entries have a kind, such as user
-    * a list inside the first list whose entries describe accounts, if the first list does not name people
+    * a list inside the records of the first list, if all its entries have a kind, such as user, or if all its entries
+      describe accounts and the first list does not name people
     * the first list
     """
     if ACCOUNTS in lists:
@@ -214,6 +214,7 @@ def _document(text: str, sample: Sample) -> tuple[Any, PageSigns | None]:
         except msgspec.DecodeError as error:
             return _several(whole, error)
     for end in reversed([match.start() + 1 for match in _RECORD.finditer(text)][-50:]):
+        # Close the list after the last complete record, and up to two objects around the list.
         for closing in ("]", "]}", "]}}"):
             try:
                 return msgspec.json.decode(text[:end] + closing), None

@@ -157,7 +157,7 @@ def _filled_for(view: View, column: str, kind: Kinds) -> str:
 
 
 def _is_beside(profile: Profile, column: str) -> bool:
-    """Return whether a column has the names of what another one has the logins of, such as Collaborator Name."""
+    """Return whether a column has the names that belong to another one: Collaborator Name beside Collaborator Login."""
     words, others = words_of(profile.header), words_of(column)
     return "name" in words and bool(words - {"name"}) and words - {"name"} < others
 
@@ -200,6 +200,7 @@ def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | N
     evidence = [f"Values of {column} begin with a kind ({', '.join(kinds[:5])}); each of them has the {naming.header}"]
     fields = {"Permission": Meaning(naming.header, "Permission", 0.85, "it is granted to the listed members")}
     part = Part(Content.PERMISSIONS, fields, {**shape, "deriveUsers": bool(join["Username"])}, 0.8, evidence)
+    # Leave out deleted members even if the sample has none: later files may have some.
     part.skip_rows({"column": column, "startsWith": [_DELETED]})
     if gone:
         part.evidence.append(f"Members that were deleted are left out: {', '.join(gone)[:80]}")

@@ -49,7 +49,7 @@ def find_rows(
     header: Sequence[str], above: Sequence[list[str]], below: Sequence[list[str]], last: Sequence[list[str]]
 ) -> RowsBelow:
     """Separate rows from other lines. `above`: the lines above the header; `last`: the last lines of the file."""
-    # In a short file, the last lines include the lines above the header.
+    # In a short file, the last lines may include the lines above the header.
     last = [row for row in last if row not in above]
     names = [row[0] for row in below if not _is_short(row, len(header))]
     footers = _find_footers(last, len(header), header[0] or "Column 1", names)
@@ -127,7 +127,7 @@ def _page_breaks(
 
 
 def _begin(row: Sequence[str]) -> str:
-    """Return the text of a title or total before its first number. Keep a leading 1, which marks a page break."""
+    """Return the text of a title or total before its first number. Keep a leading digit: a 1 marks a page break."""
     return re.split(r"(?<!^)\d", row[0].strip(), maxsplit=1)[0].strip()
 
 
@@ -194,7 +194,7 @@ def _is_short(row: Sequence[str], width: int) -> bool:
 
 
 def _is_text(row: Sequence[str], width: int) -> bool:
-    """Return whether a row has only a text, the end of a report, or a key to codes, whose cells the delimiter cuts."""
+    """Return whether a row has only a text, the end of a report, or a key to codes, which the delimiter may split."""
     filled = [cell for cell in row if cell.strip()]
     is_key = bool(row[0].strip()) and len(filled) < width and all(map(_KEY.match, filled))
     return _is_short(row, width) or (bool(row[0].strip()) and bool(_END.search(" ".join(row)))) or is_key

@@ -243,7 +243,8 @@ def _ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
 def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Part]:
     """Return the users in the rows of a matrix, including users without access.
 
-    Derive the users instead if usernames repeat or are blank, or if users and groups share a column.
+    If users and groups share a column, derive the users instead. Do so too if usernames repeat or are blank, unless the
+    rows describe the users.
     """
     if "join" in matrix.shape:
         matrix.shape["deriveUsers"] = True

@@ -70,7 +70,7 @@ _KNOWN_MEANINGS: WeakKeyDictionary[Profile, dict[Content, tuple[Meaning, ...]]] 
 def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
     if looks_secret(profile.header) or profile.is_useless or is_link(profile.header):
         return
-    # A member of the objects in a list has several values for each account.
+    # A path such as groups[].name leads to several values for each account.
     if content in (Content.USERS, Content.IDENTITIES) and "[]" in profile.header:
         return
     names = names_of(profile.header)
@@ -99,7 +99,7 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
     # Neither the number of days since a login nor the date of a review is the date of a login.
     if field == "Last Login" and words & _NO_LOGIN:
         return
-    # Do not judge a header by single words if it is known as a whole.
+    # Do not judge a header by single words if the whole header is known to mean another field.
     known = names_of(profile.header)[:1]
     if field in ("Username", "Group", "Permission", "Locked") and known_for_others(field).intersection(known):
         return
@@ -177,7 +177,7 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
 
 
 def _may_be_employees(profile: Profile) -> bool:
-    """Return whether values may be IDs of employees: not names, and with digits if they are from another system."""
+    """Return whether most values are not names; if the header may mean other IDs too, all must contain a digit."""
     is_any = names_of(profile.header)[0] in _ANY_ID
     return profile.names <= _MOSTLY and (not is_any or all(map(_HAS_DIGIT.search, profile.distinct)))
 

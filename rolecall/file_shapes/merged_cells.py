@@ -51,7 +51,7 @@ def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows 
 
 
 def _are_accounts(header: Sequence[str], cells: Cells, merged: Sequence[int], rest: Sequence[int]) -> bool:
-    # A row with a name or address but without an account describes another person.
+    # If a row without an account has its own name or address, it describes another person.
     if not any(_is_person(header[n]) for n in merged) or any(_is_person(header[n]) for n in rest):
         return False
     return any(names_access(header[n]) and all(row[n] for row in cells) for n in rest)

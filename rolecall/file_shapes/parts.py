@@ -68,7 +68,7 @@ class Part(msgspec.Struct):
         return [self.fields["Group"].header] if "Group" in self.fields else several
 
     def source(self, field: str) -> str | None:
-        """Return the column of a field, or the column in the `or` at the end of its pattern; otherwise None."""
+        """Return the column of a field, or else the fallback at the end of its pattern, `|or(column)`, or else None."""
         if field in self.fields:
             return self.fields[field].header
         otherwise = _OTHERWISE.search(self.shape.get("join", {}).get(field, ""))

@@ -92,6 +92,6 @@ def _full_name(view: View, employee: str) -> Profile | None:
 
 
 def _names_people(view: View, column: str, employee: str) -> bool:
-    """Return whether most values of a column are employee IDs in this file. Return True also if it is blank."""
+    """Return whether most values of a column are employee IDs in this file. Return True also if the column is blank."""
     values = set(view.by_header[column].distinct)
     return not values or len(values.intersection(view.by_header[employee].distinct)) > len(values) / 2

@@ -25,6 +25,7 @@ _LEAST_GAP = 2
 
 def lay_out_printed(text: str, tail: str, header_line: int | None) -> SampleTable | None:
     """Return the rows of a printed table, or None if the text is not one. `header_line` is set if a person chose it."""
+    # The tail begins in the middle of a line.
     lines, tail_lines = aligned.lines_of(text), aligned.lines_of(tail)[1:]
     if at := _box_header(lines, header_line):
         return _lay_out_box(lines, tail_lines, at)
@@ -51,7 +52,7 @@ def _check_columns(found: SampleTable) -> None:
 
 
 def _is_ruled(line: str) -> bool:
-    """Return whether a line has dashes below several titles. A table with such a line has no delimiters."""
+    """Return whether a line has only dashes, below several headers. A table with such a line has no delimiters."""
     return _RULED.fullmatch(line.rstrip()) is not None
 
 
@@ -101,7 +102,8 @@ def _lay_out_box(lines: Sequence[str], tail: Sequence[str], at: int) -> SampleTa
     cut = rows_of(lines)
     numbered = [(n, row) for n, row in enumerate(cut, 1) if any(row) and (n == at or row != cut[at - 1])]
     last = (rows_of(tail) if tail else [row for _, row in numbered])[-MOST_FOOTERS:]
-    return _found(lay_out_rows(FORMAT, numbered, last, at), f"A box below line {at} separates columns with bars")
+    evidence = f"The table is a box with its header in line {at}; bars separate the columns"
+    return _found(lay_out_rows(FORMAT, numbered, last, at), evidence)
 
 
 def _lay_out_aligned(lines: Sequence[str], tail: Sequence[str], at: int) -> SampleTable:

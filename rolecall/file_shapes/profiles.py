@@ -1,4 +1,4 @@
-"""Compute statistics about the values of a column, such as how many are dates or names."""
+"""Compute statistics about the values of a column, such as the share of e-mail addresses."""
 
 import re
 from collections import Counter
@@ -31,7 +31,7 @@ SEPARATORS = (";", "|", "#", "~", "\n", ",")
 LOCK = re.compile(r"(?<!un)(?<!b)(?<!not )lock|(?<!nicht )(?<!ent)(?:ge)?sperr|verrouill", re.IGNORECASE)
 # The separators between values that are padded to equal width.
 _WIDE, _SPACE = "  ", " "
-# Separates values in few systems, and is part of a value in most.
+# A colon separates values in a few systems; in most, it is part of a value.
 _COLON = ":"
 _PLACES = {
     "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "DC", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS", "KY", "LA",
@@ -44,7 +44,7 @@ _ENOUGH = 0.8
 
 
 class Profile:
-    """A column of the sample. `is_list` means that its cells are JSON arrays, or values of a multivalued attribute."""
+    """A column of the sample. If `is_list`, its cells are JSON arrays; a single value may also be written plainly."""
 
     def __init__(self, header: str, position: int, cells: list[str], *, is_list: bool = False) -> None:
         self.header = header
@@ -77,7 +77,7 @@ class Profile:
 
     @cached_property
     def is_useless(self) -> bool:
-        """Return whether every value is the name of a class, which PowerShell writes for an object."""
+        """Return whether every value is the name of a class, which PowerShell may write instead of an object."""
         return self._share(lambda value: bool(_DUMPED.fullmatch(value))) == 1
 
     @cached_property
@@ -99,7 +99,7 @@ class Profile:
 
     @cached_property
     def is_login(self) -> bool:
-        """Return whether every value is one word, and neither a number, a date nor an e-mail address."""
+        """Return whether the values may be logins: single words that are neither numbers, dates nor addresses."""
         return self.logins == 1 and not self.numbers and not self.date_formats
 
     @cached_property
@@ -123,7 +123,7 @@ class Profile:
 
     @cached_property
     def is_lock(self) -> bool:
-        """Return whether the values may say which accounts are locked: only numbers, or only texts about locks."""
+        """Return whether the values may say who is locked out: only numbers, or only words such as Yes or Locked."""
         return self.numbers == 1 or all(fold(value) in LOCKED or LOCK.search(value) for value in self.distinct)
 
     @cached_property
@@ -155,8 +155,10 @@ class Profile:
             return "json"
         if self._share(_is_array) > _ENOUGH:
             return "json"
+        # Microsoft 365 joins the names of licences with a plus sign.
         is_licence = "licen" in self.header.lower()
         for separator in (*SEPARATORS, "+") if is_licence else SEPARATORS:
+            # Commas are part of distinguished names.
             if separator == "," and self.distinguished_names:
                 continue
             cells = [value for value in self.values if separator in value]
@@ -169,11 +171,11 @@ class Profile:
         words = [value.split(_WIDE) for value in self.values if _WIDE in value]
         if words and all(len(each.split()) < 2 for value in words for each in value):
             return _WIDE
-        # One space follows a value that is as wide as its column.
+        # A value that fills the width of its column is followed by only one space.
         return _SPACE if words and all(map(_is_padded, self.values)) else None
 
     def _joins_values(self, sign: str) -> bool:
-        """Return whether each value with a sign has a part that occurs alone, such as `Admins:Staff` beside Admins."""
+        """Return whether each value with `sign` has a part that also occurs alone: `Admins` in `Admins:Staff`."""
         values = self.distinct[:_MOST_LISTED]
         joined = [value.split(sign) for value in values if sign in value]
         alone = {value for value in values if sign not in value}
@@ -197,7 +199,7 @@ def _is_padded(value: str) -> bool:
 
 
 def _is_array(value: str) -> bool:
-    """Return whether a value is a JSON array, or a list in braces as in PostgreSQL and PowerShell."""
+    """Return whether a value has the brackets of a JSON array, or the braces of a list in PostgreSQL or PowerShell."""
     return (value.startswith("[") and value.endswith("]")) or (value.startswith("{") and value.endswith("}"))
 
 
@@ -233,6 +235,7 @@ def _is_iso(value: str) -> bool:
     try:
         plain = re.sub(r"(\d) ([+-]\d\d:?\d\d)$", r"\1\2", value.replace("Z", "+00:00"))
         datetime.fromisoformat(re.sub(r"\.(\d{6})\d+", r".\1", plain))
+        # `fromisoformat` also accepts dates without dashes, which are `year first`.
         return "-" in value
     except ValueError:
         return False

@@ -34,7 +34,7 @@ from rolecall.file_shapes.shapes import (
 )
 from rolecall.file_shapes.understood import state_unlisted, understood_by
 
-# Keys of shapes whose lists are merged when files share a group.
+# Keys of shapes whose lists are merged when several files share a file group.
 _UNITED = ("ignore", "openQuestions")
 _HOLDERS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
 
@@ -63,7 +63,7 @@ class Template(msgspec.Struct, frozen=True):
     name: str
     vendor: str
     files: list[dict[str, Any]]
-    # Whether to use it only for files that have all of its columns. For other files, a proposal is made.
+    # Whether to use it only if each file has all columns of a file group; otherwise, a proposal is made for all files.
     must_fit: bool = False
 
 
@@ -103,6 +103,7 @@ def propose(
 def _read(sample: Sample, chosen: Chosen) -> ReadFile:
     try:
         first, *others = [view_of(found) for found in recognize(sample, chosen)]
+        # By choosing a content, a person decides that the file is about access.
         if chosen.content is None:
             check_is_about_access(first)
     except Unreadable as error:
@@ -177,7 +178,10 @@ def _place(file: ReadFile) -> str:
 
 
 def _by_template(files: Sequence[ReadFile], template: Template) -> list[dict[str, Any]]:
-    """Assign each file to a file group of the template; make groups without a file optional."""
+    """Assign each file to a file group of the template.
+
+    A group without a file becomes optional, and a group with several files accepts several.
+    """
     for file in files:
         if file.view is None:
             continue
@@ -203,7 +207,7 @@ def _by_template(files: Sequence[ReadFile], template: Template) -> list[dict[str
 
 
 def _asking(group: dict[str, Any], files: Sequence[ReadFile]) -> dict[str, Any]:
-    """Return the file group with the questions about the first file that it reads and that has any."""
+    """Return a file group with the questions about its files: those of the first file that has any."""
     read = [file.parts for file in files if file.group == group["name"]]
     parts = next((parts for parts in read if any(part.questions for part in parts)), [])
     return with_questions(group, parts) if parts else group
@@ -349,6 +353,7 @@ def _merge(known: dict[str, Any], other: dict[str, Any]) -> bool:
         return False
     if known["columns"] != other["columns"]:
         columns = {**_without_aliases(known["columns"]), **_without_aliases(other["columns"])}
+        # A mapping cannot read one field from two columns.
         if len(set(columns.values())) < len(columns):
             return False
         known["columns"] = columns

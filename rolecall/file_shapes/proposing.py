@@ -26,10 +26,10 @@ _CPU_SECONDS = 30
 LONGEST_SECONDS = 60.0
 # The number of proposals that one process of the service runs at a time; others wait.
 _AT_ONCE = asyncio.Semaphore(2)
-_LESS = "save the data as CSV, or propose for fewer files at once"
+_LESS = "save the data as CSV, or send fewer files at once"
 _TOO_MUCH = f"Reading the files needs more memory than a proposal may use; {_LESS}"
 _TOO_LONG = f"Reading the files takes longer than a proposal may take; {_LESS}"
-_FAULT = "The files cannot be read: an internal error; see the log of the service"
+_FAULT = "The files cannot be read because of an internal error; see the log of the service"
 
 # The problem to report for each signal that ended the child. A library that cannot allocate memory aborts.
 _DEATHS: dict[int, str] = {signal.SIGXCPU: _TOO_LONG, signal.SIGABRT: _TOO_MUCH}

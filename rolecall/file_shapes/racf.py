@@ -9,7 +9,7 @@ from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable
 
 _LINE = re.compile(r"\d{4} \S.*")
 _RECORD = "Record"
-# Names and positions of the fields of each record type. Other types are not about users or access.
+# Names and positions of the fields of each record type that is read.
 _TYPES: dict[str, dict[str, int]] = {
     "0200": {
         "Username": 6, "Created": 15, "Owner": 26, "ADSP": 35, "Special": 40, "Operations": 45, "Revoked": 50,
@@ -23,6 +23,7 @@ _NAMES = {"0200": "users", "0205": "connections", "0100": "groups"}
 
 
 def is_unload(text: str) -> bool:
+    # The last line may be cut off.
     lines = [line for line in lines_of(text[:64_000])[:-1] if line.strip()]
     return bool(lines) and all(map(_LINE.fullmatch, lines)) and any(line[:4] in _TYPES for line in lines)
 

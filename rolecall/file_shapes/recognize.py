@@ -69,6 +69,7 @@ def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | Non
     is_wide = (encoding or "").startswith("utf-16")
     if not sample.is_whole and not is_wide:
         head = head[: head.rfind(b"\n") + 1] or head
+    # The tail begins in the middle of a line.
     encoding = encoding or encodings.detected_or_likely(head + sample.tail[sample.tail.find(b"\n") + 1 :])
     try:
         text = head.decode(encoding or "utf-8", "replace" if is_wide else "strict")
@@ -169,7 +170,7 @@ _PROPERTIES = {
 
 
 def _records(text: str, sample: Sample) -> SampleTable | None:
-    """Read LDIF and property lists; return None for other formats."""
+    """Read LDIF, lists with dots and property lists; return None for other formats."""
     name = next((name for name, (is_format, _) in _PROPERTIES.items() if is_format(text.encode())), None)
     if name is None:
         return None
@@ -177,6 +178,7 @@ def _records(text: str, sample: Sample) -> SampleTable | None:
         entries = [entry for _, entry in _PROPERTIES[name][1](text)]
     except BrokenFile as error:
         raise Unreadable(str(error)) from None
+    # The last entry of a sample may be cut off.
     entries = entries if sample.is_whole else entries[:-1]
     evidence = [f"{name} with {counted(len(entries), 'entry', 'entries')} in the sample"]
     if name == _DOTTED:
@@ -190,5 +192,6 @@ def _parquet(sample: Sample) -> SampleTable:
         table = formats.read_parquet(sample.path or sample.head, MOST_ROWS)
     except (BrokenFile, pl.exceptions.PolarsError) as error:
         raise Unreadable(str(error)) from None
+    # The first column of the frame has the line numbers.
     rows = [list(map(str, row[1:])) for row in table.frame.rows()]
     return SampleTable("Parquet", table.headers, rows, evidence=["A Parquet file"], raw=joined([table.headers, *rows]))

@@ -1,4 +1,4 @@
-"""Ask about references to groups that no content reads: by a number, as GID of passwd, or as members of groups."""
+"""Ask about references to groups that are not read: numbers of groups, such as the GID in passwd, and nested groups."""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,7 +15,7 @@ _MOST_NAMED = 4
 
 
 def ask_for_references(files: Iterable[tuple[View, list[Part]]]) -> None:
-    """Ask in the content of accounts: these memberships are not read, because a shape cannot look up a name."""
+    """Ask about columns of accounts with the number of a group: a shape cannot look up the name of the group."""
     known = list(files)
     numbers = [column for view, parts in known for column in _numbers_of_groups(view, parts)]
     for view, parts in known:
@@ -54,9 +54,9 @@ def ask_for_inner_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
     for view, part in parts:
         if part.content != Content.MEMBERSHIPS or "Username" not in part.fields or "Group" not in part.fields:
             continue
-        # A group with only itself as a member is the group of a person with this name.
         named = groups.union(_values(view, part, "Group"))
         inner = [name for name in _values(view, part, "Username") if name in named and name not in accounts]
+        # Groups that each have a member with the name of the group are private groups of Unix users, not nested groups.
         if not inner or _is_of_persons(view, part, inner):
             continue
         shown = ", ".join(inner[:_MOST_NAMED])
@@ -68,7 +68,7 @@ def ask_for_inner_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
 
 
 def _values(view: View, part: Part, field: str) -> list[str]:
-    """Return the different values of a field that is read from one column; none if it is built from several."""
+    """Return the different values of a field that is read from one column; none if it is built by a pattern."""
     if field not in part.fields:
         return []
     column = read_rows(view, part, part.fields[field].header)
@@ -76,7 +76,7 @@ def _values(view: View, part: Part, field: str) -> list[str]:
 
 
 def _is_of_persons(view: View, part: Part, inner: list[str]) -> bool:
-    """Return whether each of these groups has a member with the name of the group, as private groups of Unix have."""
+    """Return whether each of these groups has a member with its own name, as private groups of Unix users have."""
     members, groups = (view.by_header[part.fields[field].header] for field in ("Username", "Group"))
     separator = part.shape.get("split", {}).get(members.header)
     pairs = {

@@ -14,8 +14,8 @@ from rolecall.web.uploads import read_upload
 async def propose_shapes(raw: Upload) -> ProposalDetail:
     """Propose a connector that reads files, with the evidence for each part of it.
 
-    Send files under any field name. Their head and tail are read and nothing is stored. Use the connector in the body
-    of an application, or try it with a dry run first.
+    Send files under any field name. The service may read only the head and the tail of a long file, and stores nothing.
+    Use the connector in the body of an application, or try it with a dry run first.
     """
     return await actions.propose_upload(raw)
 

@@ -32,9 +32,9 @@ class SampleTable(msgspec.Struct):
     rows: list[list[str]]
     encoding: str | None = None
     delimiter: str | None = None
-    # None if the file has no header.
+    # None if no single line is the header.
     header_line: int | None = 1
-    # The number of lines to skip above the rows. `headers` replaces these lines, if no single one is a complete header.
+    # The number of lines above the rows, if none of them can be used as the header: the shape then lists `headers`.
     skip_lines: int = 0
     # Whether columns are aligned with spaces or drawn as a box.
     is_aligned: bool = False
@@ -44,12 +44,12 @@ class SampleTable(msgspec.Struct):
     records: str | None = None
     # Columns whose cells are JSON arrays.
     lists: list[str] = []
-    # The first lines as they are in the file.
+    # The first lines or records of the file, cut off. `raw_without_secrets` hides the secrets in them.
     raw: list[str] = []
     evidence: list[str] = []
     # Other lines that could be the header.
     candidates: list[int] = []
-    # Whether no word of the header is known. Such a header could be a row.
+    # Whether a person must say if a line is the header or a row, because it has no known word.
     is_doubtful: bool = False
     # The first cell of a row of totals.
     totals: list[str] = []
@@ -107,6 +107,7 @@ def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[
 # Members that may name an object in a list, best first.
 _LOGINS = ("userprincipalname", "username", "login", "samaccountname", "email", "mail")
 _NAMING = (*_LOGINS, "value", "display", "displayname", "name", "role", "rolename", "groupname", "id")
+# In lists other than addresses, names that people know come before values.
 _SHOWN = (*_LOGINS, "display", "displayname", "name", "role", "rolename", "groupname", "value")
 _PLAIN = re.compile(r"[\w:-]{1,60}")
 
@@ -172,7 +173,7 @@ def joined(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def raw_without_secrets(table: SampleTable) -> list[str]:
-    """Return the first lines of the file without values that look like secrets by their column or name."""
+    """Return the first lines of the file; hide the values of columns and names that look like those of secrets."""
     at = [i for i, header in enumerate(table.headers) if looks_secret(header)]
     values = {row[i] for row in table.rows for i in at if i < len(row) and row[i].strip()}
     # CSV doubles quotes inside a cell.

@@ -9,14 +9,18 @@ from rolecall.core.checking import Body
 
 
 class ColumnProposal(msgspec.Struct, rename="camel"):
-    """A column, the field that it is read as, and the evidence. Without a field it is metadata, or ignored."""
+    """A column, the field that it is read as, and the evidence.
+
+    A column without a field is part of a pattern, is read together with other columns, is kept as metadata, or is
+    ignored.
+    """
 
     header: str
     field: str | None
     confidence: float
     evidence: str
     is_ignored: bool
-    # Distinct values of the first rows.
+    # The first distinct values of the sample; empty for a secret.
     examples: list[str]
 
 
@@ -46,7 +50,7 @@ class ColumnAccount(msgspec.Struct, rename="camel"):
     """
 
     header: str
-    # The sheet or list, if it is not the first one that is read.
+    # The sheet or list, if it is not the first one that is read; `accounting.BESIDE` for what is outside the tables.
     place: str | None
     becomes: Fate
     how: str
@@ -55,7 +59,7 @@ class ColumnAccount(msgspec.Struct, rename="camel"):
     separator: str | None
     # How many different values the sample has.
     values: int
-    # Distinct values of the first rows; empty for a secret.
+    # The first distinct values of the sample; empty for a secret.
     examples: list[str]
 
 
@@ -85,12 +89,12 @@ class FileProposal(msgspec.Struct, rename="camel"):
     encoding: str | None
     # Set for CSV only.
     delimiter: str | None
-    # Null if the file has no header.
+    # Null if no single line is the header.
     header_line: int | None
     evidence: list[str]
     file_group: str | None
     contents: list[ContentProposal]
-    # The first lines as they are in the file.
+    # The first lines or records of the file, cut off and without secrets.
     raw: list[str]
     # The sheet that is read, if a workbook has several with data, and the names of all of them.
     sheet: str | None = None
@@ -109,7 +113,7 @@ class Understood(msgspec.Struct):
     statements: list[str] = []
     # Details in which rows of one account differ. They are not kept, because an import would reject such rows.
     differing: list[str] = []
-    # The usernames with the number of their rows, if the sample is the whole file.
+    # The usernames with the number of their rows; None without usernames or without the whole file.
     usernames: dict[str, int] | None = None
 
 

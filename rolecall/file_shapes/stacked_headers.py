@@ -50,7 +50,7 @@ def _without_first_section(headers: list[str]) -> list[str]:
     own = [header for header in headers if header.startswith(f"{first}{SEPARATOR}")]
     names = [header.partition(SEPARATOR)[2] for header in own]
     others = [header.partition(SEPARATOR)[2] for header in headers if header not in own]
-    # If usual headers, not names of permissions, are below the other cells of the upper line, this line is a title.
+    # The upper line is a title if the columns outside the first section have usual headers, not names of permissions.
     is_title = any(map(is_about_person, others)) or 3 * sum(map(is_known_header, others)) > len(others)
     if not any(map(is_about_person, names)) or is_title:
         return headers

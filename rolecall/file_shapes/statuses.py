@@ -23,7 +23,7 @@ _ENDED = re.compile(
 # Headers of removal dates. Dates of locks are not included: a locked account may have been unlocked again.
 _REMOVED = re.compile(r"(?:deactivat|delet|suspend|archiv|disabl)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE)
 _HAS_DIGIT = re.compile(r"\d")
-# The score of a status that only its values indicate.
+# The highest score of a status that only its values indicate.
 _WEAK = 0.5
 _MOST_COMBINED = 200
 _YES_AND_NO = 2
@@ -58,7 +58,7 @@ def _ask_for_state(view: View, part: Part) -> None:
     for column in view.profiles:
         words = [fold(word) for word in column.distinct]
         is_unknown = column.header not in taken and not is_known_header(column.header)
-        # Under a header in another language, English words such as Y and N may be a status too.
+        # A header with non-ASCII letters is not English, so English words such as Y and N may be a status below it.
         known = YES_NO.keys() - (_ENGLISH if column.header.isascii() else ())
         if not is_unknown or len(words) != _YES_AND_NO or not {*words} <= known:
             continue
@@ -96,7 +96,7 @@ def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
     others = [each.header for each in found if each is not best]
     is_combined = len(together) > 1 and _combine(part, together)
     if not is_combined:
-        part.evidence.append(f"{best.header} says who is active; {', '.join(others)} is kept unchanged")
+        part.evidence.append(f"{best.header} says who is active; kept unchanged: {', '.join(others)}")
     if rest:
         rows = counted(len(set.union(*(inactive[header] for header in rest)) - inactive[best.header]), "row")
         text = f"{best.header} and {', '.join(rest)} disagree about {rows}. Which column says who is active?"
@@ -209,6 +209,7 @@ def _end_beside_status(view: View, part: Part, active: Meaning) -> None:
         ended_beside(view, part, "Active", active.header)
         return
     format = format_of(column)
+    # Without a date format, every text in the column counts as a deletion, even a word for no date.
     if format is None and any(fold(word) in NO_DATE for word in column.distinct):
         return
     part.evidence.append(f"{active.header} says who is active; accounts with a {column.header} are not")

@@ -103,7 +103,7 @@ def _differing(found: ReadTable) -> list[str]:
     return list(differing)
 
 
-_IN_SAMPLE = "These counts are of the beginning of the file"
+_IN_SAMPLE = "These counts cover only the beginning of the file"
 
 
 def first_understood(group: InputGroup, text: bytes, zone: ZoneInfo) -> list[dict[str, str]]:

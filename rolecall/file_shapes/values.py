@@ -98,9 +98,10 @@ def _mixed_orders(column: Profile) -> str | None:
 
 
 def _blank_words(view: View, part: Part, column: Profile, words: list[str]) -> None:
-    """Add the words that mean "no date", such as Never, to `blank`, if the column has no date format.
+    """Add the words that mean "no date", such as Never, to `blank`, if the other values have no known date format.
 
-    Leave out words that other columns contain, because `blank` applies to all columns.
+    With a format, the import knows these words. Leave out words that other columns contain, because `blank` applies to
+    all columns.
     """
     if column.date_formats:
         return
@@ -123,7 +124,7 @@ def add_words(view: View, part: Part) -> None:
 
 
 def read_rows(view: View, part: Part, header: str) -> Profile:
-    """Return a column without the rows that the shape leaves out, so that nobody is asked about their words."""
+    """Return a column without the rows that the shape leaves out, so that no question is about such a row."""
     column = view.by_header[header]
     kept = set(range(len(column.cells)))
     for each in part.shape.get("skipRowsWhere", []):
@@ -136,7 +137,7 @@ def read_rows(view: View, part: Part, header: str) -> Profile:
 
 
 def _add_locks(view: View, part: Part) -> None:
-    """Read numbers in a lock column, and words such as Locked in a status column, as locked accounts."""
+    """Say which values of a lock column mean that an account is locked, or read words such as Locked in a status."""
     values = part.shape.setdefault("values", {})
     if (locked := part.fields.get("Locked")) is not None:
         column = view.by_header[locked.header]
@@ -214,7 +215,7 @@ def _guess_phrase(phrase: str) -> str | None:
 def _guesses(field: str, column: Profile) -> tuple[set[str], dict[str, str]]:
     """Return the known words that are doubtful in this column, and the meanings to propose for all unclear words."""
     codes = {fold(word) for word in column.distinct}
-    # Beside other codes, T means terminated rather than true, and J is not the German or Dutch yes.
+    # Without F beside it, T may mean terminated rather than true; without N, J may not be the German or Dutch yes.
     doubtful = {yes for yes, no in (("t", "f"), ("j", "n")) if yes in codes and no not in codes and len(codes) > 1}
     if column.numbers == 1 and "0" not in codes and not codes <= WORDS[field].keys():
         # Among codes such as 1, 2 and 3, the meaning of 1 is doubtful too.

@@ -15,7 +15,7 @@ _MOST_SHEETS = 8
 
 
 def read_workbook(sample: Sample, decided: Decided) -> list[SampleTable]:
-    """Return the chosen sheet, or else the one with most known headers; then the other sheets with tables."""
+    """Return the chosen sheet, or else the one with the most known headers; then the other sheets with tables."""
     if sample.size > MOST_WHOLE:
         raise Unreadable(f"the archive has more than {MOST_WHOLE // 1024**2} MiB; export the data as CSV")
     content = sample.whole()
@@ -37,7 +37,7 @@ def read_workbook(sample: Sample, decided: Decided) -> list[SampleTable]:
     if not found or (decided.sheet and found[0].sheet != decided.sheet):
         raise Unreadable(problems[0])
     if not decided.sheet:
-        # Sheets with titles or instructions have no known headers.
+        # Sheets that have only titles or instructions have no known headers.
         best = max(found, key=lambda each: (_known(each), len(each.rows) > 0))
         found = [best, *(each for each in found if each is not best)]
     return _named(found, names)

@@ -58,7 +58,7 @@ def test_only_the_beginning_of_a_list_of_users_is_not_compared(tmp_path: Path) -
     found = statements(tmp_path, users=f"{USERS}{many}", members=MEMBERS)
 
     assert "not among" not in str(found)
-    assert "These counts are of the beginning of the file" in found["users"]
+    assert "These counts cover only the beginning of the file" in found["users"]
 
 
 def test_many_unlisted_accounts_are_counted() -> None:

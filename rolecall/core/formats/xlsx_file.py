@@ -22,7 +22,7 @@ _FIRST_DAY = datetime(1899, 12, 30, tzinfo=UTC)
 # Excel treats 1900 as a leap year, so it would show dates before March 1900 one day off; write them as text.
 _FIRST_COUNTED = datetime(1900, 3, 1, tzinfo=UTC)
 _DAY = 86_400
-# Characters that XML does not allow, and text that spreadsheets would read as an escape sequence.
+# Characters that XML does not allow or would change, and text that spreadsheets would read as an escape sequence.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff\r]|_(?=x[0-9A-Fa-f]{4}_)")
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -130,11 +130,13 @@ def _text(value: str, style: int = 0) -> str:
 
 def _shortened(value: str) -> str:
     """Cut text to the limit of a cell, which spreadsheets count in UTF-16 code units."""
+    # Avoid encoding short texts: a character has at most two code units.
     if len(value) * 2 < _LONGEST_TEXT:
         return value
     units = value.encode("utf-16-le")
     if len(units) < _LONGEST_TEXT * 2:
         return value
+    # Leave room for the ellipsis and the apostrophe of `harmless`.
     return units[: (_LONGEST_TEXT - 2) * 2].decode("utf-16-le", "ignore") + "…"
 
 
