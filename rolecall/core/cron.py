@@ -21,7 +21,7 @@ def _a_cron_line(cron: str) -> str:
     if _fires(cron):
         return cron
     minute, hour, day, month, weekday = [*cron.split(), *"*****"][:5]
-    # If the line fires with any day, and with any month, the month does not have the day.
+    # An expression that fires with any day, and with any month, names a day that its month does not have.
     if all(map(_fires, (f"{minute} {hour} * {month} {weekday}", f"{minute} {hour} {day} * {weekday}"))):
         raise broken("{name} never fires: there is no such day in that month")
     raise broken("{name} must be a cron expression such as 0 6 * * 1-5")

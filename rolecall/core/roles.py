@@ -6,7 +6,7 @@ from rolecall.core.caller import Scope
 
 
 class Role(StrEnum):
-    """A role that an administrator assigns; it allows more than a person's relations to records do."""
+    """A role that an administrator assigns to a person. Without one, a person sees only records that concern them."""
 
     ADMINISTRATOR = "Administrator"
     PEOPLE = "People"

@@ -162,7 +162,7 @@ def naming(name: str, sql: bytes) -> Iterator[None]:
         position = error.diag.statement_position
         line = f", line {sql.decode()[: int(position)].count(chr(10)) + 1}" if position else ""
         said = error.diag.message_primary or str(error)
-        raise MigrationError(f"{name}{line}: {said}; nothing was applied") from error
+        raise MigrationError(f"{name}{line}: {said}; its transaction was rolled back") from error
 
 
 def _path(package: str) -> Path:

@@ -284,7 +284,7 @@ def _replaced(part: _Part, column: ColumnAccount, sign: Sign) -> list[str] | Non
 
 
 def _is_alone(part: _Part, field: str) -> bool:
-    """Return whether a field is read from one column, and no field other than it and the holder is read."""
+    """Return whether a field is read from one column, and the content reads no other field except the holder."""
     columns, join = part.section["columns"], part.section["shape"].get("join", {})
     pattern = join.get(field)
     is_plain = pattern is None or (pattern.endswith(f"{_RDN}}}") and pattern.count("|") == 1 and pattern[0] == "{")
@@ -313,9 +313,9 @@ def _remove_columns(part: _Part, field: str) -> list[str]:
 
 
 def _blank_skipped_words(shape: Json, header: str) -> None:
-    """Read the words in a column that leave out rows as blank instead, because another column is now read too.
+    """Stop leaving out rows with certain words in a column, and read these words as blank instead.
 
-    A row without a value in this column may have one in the other column.
+    The content now reads another column too, which may have a value in such a row.
     """
     own = [each for each in shape.get("skipRowsWhere", []) if each["column"] == header]
     blank = [word for each in own for word in each.get("is", []) if word]
@@ -360,7 +360,7 @@ def _add_to_unpivot(part: _Part, columns: Sequence[str], headers: str, cells: st
 
 def _separately(part: _Part) -> Invalid:
     what = part.shown.content
-    return Invalid.on("columns", f"The {what} of this file are read in another way; import the column separately")
+    return Invalid.on("columns", f"The column cannot be added to the {what} of this file; import it separately")
 
 
 def _ignore(part: _Part, header: str) -> None:

@@ -50,7 +50,7 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
 
 
 def _chosen(view: View, content: Content) -> list[Part]:
-    """Return the content that a person chose, as a rule reads it, or else with columns assigned to its fields."""
+    """Return the content that a person chose, as a rule reads it. If no rule does, assign columns to its fields."""
     found = [part for rule in _RULES for part in rule(view) if part.content == content]
     part = found[0] if found else Part(content, view.fields(content), {}, 1.0, ["Chosen by a person"])
     if content in (Content.MEMBERSHIPS, Content.PERMISSIONS) and part.origin("Username"):
@@ -60,7 +60,7 @@ def _chosen(view: View, content: Content) -> list[Part]:
 
 
 def _finished(view: View, part: Part) -> Part:
-    """Add what does not depend on the rule, such as the layout of rows, the formats of dates and words for values."""
+    """Complete a content that a rule found: add the layout of rows, formats of dates, words for values and so on."""
     skipped = part.shape.pop("skipRowsWhere", [])
     part.shape = {**structure(view.table), **part.shape}
     part.skip_rows(*skipped)

@@ -29,8 +29,8 @@ _REFUSING = {fold(word) for word in REFUSES}
 class AccessColumn(msgspec.Struct, frozen=True):
     """A column that says whether a row grants or denies.
 
-    `denying` has the words of rows that do not grant. `words` maps words that the reader does not know to Grant, Deny
-    or None.
+    `denying` has the words of rows that do not grant. `words` has words that the reader does not know, and their
+    meanings: Grant, Deny or None.
     """
 
     header: str

@@ -226,7 +226,7 @@ def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     person = _once(view, key).fields(Content.USERS, [held.holder, *taken, *_around(view, held.holder)])
     known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and _is_sure(each)}
     if "Name" in known and key.is_unique and view.by_header[known["Name"].header].names <= _SURE:
-        # With one row for each user, different values do not show that they are names: they must look like names.
+        # If each user has one row, it means little that values do not repeat: they must also look like names.
         del known["Name"]
     fixed = {each.header for each in view.profiles if depends_on(each, key)}
     active = known.get("Active")
@@ -267,7 +267,7 @@ def _view_of(view: View, columns: list[Profile]) -> View:
 def _account(view: View, held: Part, key: Profile, fields: dict[str, Meaning]) -> Part:
     shape: dict[str, Any] = {}
     names = ", ".join(meaning.header for meaning in fields.values()) or key.header
-    evidence = [f"Rows repeat {key.header} with the same {names}: each is one account"]
+    evidence = [f"Rows with the same {key.header} have the same {names}: each {key.header} is one account"]
     part = Part(Content.USERS, fields, shape, 0.75, evidence)
     if pattern := held.shape.get("join", {}).get("Username"):
         shape["join"] = {"Username": pattern}

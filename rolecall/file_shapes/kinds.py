@@ -47,7 +47,7 @@ class Kinds(Profile):
 
     @cached_property
     def is_flag(self) -> bool:
-        """Return whether the column is IsGroup with yes and no."""
+        """Return whether the column is called IsGroup and has only yes and no."""
         return names_of(self.header)[:1] == ["isgroup"] and all(fold(value) in YES_NO for value in self.distinct)
 
     @cached_property

@@ -1,6 +1,6 @@
 """Find cells that are merged over several rows.
 
-Reports have one account and a row for each of its roles, or one group and a row for each of its members.
+Some reports name an account only in the first row of its roles, or a group only in the first row of its members.
 """
 
 from collections.abc import Sequence

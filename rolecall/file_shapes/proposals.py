@@ -156,7 +156,7 @@ def _not_read(others: Sequence[ReadFile], sheets: Sequence[str]) -> list[str]:
         return []
     lists = [f"{_place(each)} ({len(each.view.table.rows):,})" for each in others if each.view and not sheets]
     named = ", ".join([*lists, *(f"sheet {name}" for name in sheets)])
-    return [f"Not read: {named}. Choose another one to read it instead, or import it as a separate application"]
+    return [f"Not read: {named}. Choose one of them to read it instead, or import it as a separate application"]
 
 
 def _left_beside(others: Sequence[ReadFile], sheets: Sequence[str]) -> dict[str, str]:

@@ -64,7 +64,7 @@ class _Answer(msgspec.Struct):
 async def propose_in_child(
     samples: Sequence[Sample], chosen: Mapping[str, Json] | None = None, template: Json | None = None
 ) -> ProposalDetail:
-    """Propose a connector; `chosen` maps file names to the decisions of a person. Raise Invalid beyond the limits."""
+    """Propose a connector, or raise Invalid if that exceeds the limits. `chosen` maps file names to decisions."""
     answer = await _ask(_propose, list(samples), dict(chosen or {}), template)
     assert answer.proposal
     return answer.proposal

@@ -51,7 +51,7 @@ class SampleTable(msgspec.Struct):
     candidates: list[int] = []
     # Whether a person must say if a line is the header or a row, because it has no known word.
     is_doubtful: bool = False
-    # The first cell of a row of totals.
+    # The first cells of rows of totals.
     totals: list[str] = []
     # Conditions that leave out lines between and below the rows.
     left_out: list[dict[str, Any]] = []

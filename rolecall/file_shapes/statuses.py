@@ -84,7 +84,7 @@ def read_statuses(view: View, part: Part) -> None:
 
 
 def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
-    """Combine several status columns, or else use the one with most inactive accounts. Ask if the columns disagree."""
+    """Combine several status columns, or else use the one with the most inactive accounts. Ask if they disagree."""
     inactive = {each.header: _inactive_rows(view.by_header[each.header]) for each in found}
     best = max(found, key=lambda each: (len(inactive[each.header]), each is part.fields["Active"]))
     rest = [each.header for each in found if not inactive[each.header] <= inactive[best.header]]

@@ -72,7 +72,7 @@ def _usernames(found: ReadTable) -> dict[str, int] | None:
 
 
 def state_unlisted(contents: Sequence[tuple[Content, Json, Understood]]) -> None:
-    """Add a statement about accounts that memberships or permissions name and no content with users lists.
+    """Add a statement about accounts that memberships or permissions name, but that no content of users lists.
 
     `contents` has the content, the shape and the rows of each part of all files. Without a content that gives users,
     the accounts of the application are the users, and only an import can compare with them.

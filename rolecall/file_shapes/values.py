@@ -137,7 +137,7 @@ def read_rows(view: View, part: Part, header: str) -> Profile:
 
 
 def _add_locks(view: View, part: Part) -> None:
-    """Say which values of a lock column mean that an account is locked, or read words such as Locked in a status."""
+    """Say which values mean that an account is locked, in the column of locks or else in the status."""
     values = part.shape.setdefault("values", {})
     if (locked := part.fields.get("Locked")) is not None:
         column = view.by_header[locked.header]

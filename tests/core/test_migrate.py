@@ -43,7 +43,7 @@ def test_concurrent_runs_apply_each_migration_once(url: str) -> None:
 def test_failed_migration_is_rolled_back(url: str, tmp_path: Path) -> None:
     (tmp_path / "0003_third.sql").write_text("CREATE TABLE third (x int); SELECT nonsense;")
 
-    said = 'third.sql, line 1: column "nonsense" does not exist; nothing was applied'
+    said = 'third.sql, line 1: column "nonsense" does not exist; its transaction was rolled back'
     with pytest.raises(schema.MigrationError, match=said):
         migrate.migrate(url)
 

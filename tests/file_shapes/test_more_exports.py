@@ -285,7 +285,7 @@ def test_workbook_with_a_title_and_a_second_sheet_is_read(tmp_path: Path) -> Non
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})
     (file,) = proposed(tmp_path, users=content).files
     assert file.header_line == 3
-    assert "Not read: sheet Sheet 2. Choose another one" in " ".join(file.evidence)
+    assert "Not read: sheet Sheet 2. Choose one of them" in " ".join(file.evidence)
 
 
 def test_file_with_an_index_column_without_a_header_is_read(tmp_path: Path) -> None:
