@@ -45,7 +45,7 @@ class TooMany(Failed):
 
 
 class Unavailable(Failed):
-    """The service or its database was unreachable for longer than `patience`, or a download was interrupted."""
+    """The service stayed unavailable through all retries, or a download failed or was interrupted."""
 
 
 class NotVerified(Exception):

@@ -19,7 +19,7 @@ from rolecall.client.errors import Problem
 T = TypeVar("T")
 # Seconds between retries of a call; the pause doubles after each retry.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-# Seconds between requests for the state of an import or dry run; the pause grows while nothing changes.
+# Shortest and longest pause, in seconds, between requests for the state of an import or dry run.
 _LOOK_AGAIN, _LOOK_AGAIN_AT_MOST = 0.2, 2.0
 
 
@@ -83,7 +83,7 @@ def advance(flow: Generator[Step, Outcome, T], outcome: Outcome = None) -> Step 
 
 
 def perform(call: Call[T], patience: float) -> Flow[T]:
-    """Perform one call, with retries for `patience` seconds while the service is unavailable.
+    """Perform one call; retry it while the service is unavailable, pausing for about `patience` seconds in total.
 
     Every write has an idempotency key, so that a retry does not repeat its effect.
     """
@@ -193,7 +193,7 @@ def watch(import_id: Id, patience: float) -> Stream[answers.Import]:
 
 
 def dry_run(application_id: Id, files: Files, connector: Json | None, patience: float) -> Flow[answers.DryRun]:
-    """Start a dry run of `files`, keyed by file group name; wait for the result and return it."""
+    """Start a dry run of `files`, a mapping from file group names to paths; wait for the result and return it."""
     given = [(name, Path(path)) for name, paths in files.items() for path in _several(paths)]
     run = yield from perform(calls.start_dry_run(application_id, given, connector=connector), patience)
     pause = _LOOK_AGAIN
@@ -209,7 +209,7 @@ def _several(paths: str | Path | Sequence[str | Path]) -> Sequence[str | Path]:
 
 
 def upload(application_id: Id, files: Files, patience: float) -> Flow[answers.NewImport]:
-    """Upload `files`, keyed by file group name, ignoring case; return the staged import."""
+    """Upload `files`, a mapping from file group names (in any case) to paths; return the staged import."""
     application = yield from perform(calls.get_application(application_id), patience)
     # Uploads name file groups by their ids.
     groups = {group.name.casefold(): group for group in (application.connector and application.connector.files) or ()}

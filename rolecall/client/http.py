@@ -34,9 +34,10 @@ _TIMEOUT = httpx2.Timeout(60, connect=5)
 
 
 class Client:
-    """The blocking client. While the service is unavailable, it retries calls for `patience` seconds.
+    """The blocking client.
 
-    `stream` and `export` do not retry.
+    While the service is unavailable, it retries a call, pausing for about `patience` seconds in total. `stream` and
+    `export` do not retry.
     """
 
     def __init__(self, url: str, token: str, *, patience: float = PATIENCE_SECONDS) -> None:
@@ -66,13 +67,16 @@ class Client:
             raise Unavailable(f"The export was interrupted: {error}") from error
 
     def upload(self, application_id: Id, files: Files, *, progress: Progress | None = None) -> answers.NewImport:
-        """Upload `files`, keyed by file group name; call `progress` with the bytes sent so far and in total."""
+        """Upload `files`, a mapping from file group names to paths, and return the staged import.
+
+        `progress` is called with the bytes sent so far and in total.
+        """
         return self._run(flows.upload(application_id, files, self._patience), progress)
 
     def dry_run(self, application_id: Id, files: Files, *, connector: Json | None = None) -> answers.DryRun:
-        """Dry-run an import of `files`, keyed by file group name, and return the result.
+        """Dry-run an import of `files`, a mapping from file group names to paths, and return the result.
 
-        `connector` replaces the saved connector.
+        `connector` is used instead of the saved connector.
         """
         return self._run(flows.dry_run(application_id, files, connector, self._patience))
 

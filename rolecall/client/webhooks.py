@@ -28,7 +28,10 @@ def verify(body: bytes, headers: Mapping[str, str], secret: str, *, now: float |
         key = base64.b64decode(secret.removeprefix("whsec_"))
         age = (time.time() if now is None else now) - int(timestamp)
     except (KeyError, ValueError, binascii.Error):
-        raise NotVerified("The headers webhook-id, webhook-timestamp and webhook-signature are required") from None
+        raise NotVerified(
+            "A header (webhook-id, webhook-timestamp or webhook-signature) is missing, the timestamp is not a number,"
+            " or the secret is not valid Base64"
+        ) from None
     if abs(age) > TOLERANCE_SECONDS:
         raise NotVerified("The timestamp differs from the clock of this machine by more than five minutes")
     expected = base64.b64encode(hmac.digest(key, f"{id}.{timestamp}.".encode() + body, "sha256"))

@@ -1,4 +1,4 @@
-"""Define response types. Unknown fields are ignored and enums are plain text, so that a newer service works too."""
+"""Define response types. For newer versions of the service, unknown fields are ignored and enums are plain text."""
 
 from rolecall.client.answers.access import *  # noqa: F403
 from rolecall.client.answers.administration import *  # noqa: F403

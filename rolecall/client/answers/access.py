@@ -171,7 +171,7 @@ class HolderAccount(Answer):
 
 
 class Holding(Answer):
-    """An account that holds an entitlement. `path` names the groups that give it; it is empty for a direct holding."""
+    """An account that holds an entitlement. `path` names the groups between them; it is empty for a direct holding."""
 
     identity: HolderIdentity | None
     account: HolderAccount

@@ -34,7 +34,7 @@ class CarrierBrake(Answer):
 
 
 class Carrier(Answer):
-    """The carrier of an application, its last steps and the requests that its brake holds."""
+    """The carrier of an application with its last steps and its held, waiting and left requests."""
 
     kind: str
     url: str

@@ -1,6 +1,6 @@
-"""Define a function for every operation of the service. It returns a `Call`; `Client` or `AsyncClient` performs it.
+"""Define one function for each operation of the service: it returns a `Call` that `Client` or `AsyncClient` performs.
 
-Positional parameters identify the record. In a change, an omitted field keeps its value and None clears it.
+In a change, an omitted field keeps its value, and None clears a field that may be null.
 """
 
 from rolecall.client.calls.access import *  # noqa: F403

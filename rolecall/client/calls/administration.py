@@ -166,7 +166,7 @@ def get_notification_message(message_id: Id) -> Call[answers.NotificationMessage
 
 
 def report_bounced_message(mail: str) -> Call[answers.BounceResult]:
-    """Mark a message as bounced if `mail`, a mail with headers, is a delivery report of a permanent failure."""
+    """Mark a message as bounced if `mail`, with its headers, is a delivery report of its permanent failure."""
     return describe.post(answers.BounceResult, "/api/notification-messages/bounce", mail=mail)
 
 

@@ -156,9 +156,9 @@ def upload_import(application_id: Id, files: Sequence[tuple[Id, Path]]) -> Call[
 def start_dry_run(
     application_id: Id, files: Sequence[tuple[str, Path]], *, connector: Json | None = None
 ) -> Call[answers.DryRun]:
-    """Start a dry run of files, each with the name of its file group; `connector` replaces the saved connector.
+    """Start a dry run of files, each with the name of its file group, and do not wait for the result.
 
-    `Client.dry_run` also waits for the result.
+    `connector` is used instead of the saved connector. `Client.dry_run` also waits for the result.
     """
     return Call(
         method="POST",

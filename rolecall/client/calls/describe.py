@@ -21,9 +21,9 @@ When = date | datetime | str
 
 
 class Call(msgspec.Struct, Generic[T_co], frozen=True, kw_only=True):
-    """The description of a call. `files` and `form` are form fields.
+    """The description of a call. `files` and `form` are sent as form fields.
 
-    `key` is the idempotency key; by default, each write gets a random one.
+    `key` is the idempotency key; without it, each write gets a random one.
     """
 
     method: str

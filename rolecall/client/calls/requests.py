@@ -86,7 +86,7 @@ def preview_request(
     target_name: str | None = None,
     privileges: Sequence[Access] | None = None,
 ) -> Call[answers.RequestConflicts]:
-    """Preview the conflicts of duties that a request would cause, without creating the request."""
+    """Preview the conflicts that a request would create between duties, without creating the request."""
     return describe.post(
         answers.RequestConflicts,
         "/api/access-requests/preview",
@@ -100,7 +100,7 @@ def preview_request(
 
 
 def get_request_conflicts(request_id: Id) -> Call[answers.RequestConflicts]:
-    """List the conflicts of duties that an access request would create, as found at the last check."""
+    """List the conflicts that an access request would create between duties, as found at its last check."""
     return describe.get(answers.RequestConflicts, "/api/access-requests/{}/conflicts", request_id)
 
 
@@ -239,7 +239,7 @@ def transition_role(
     comment: str | None = None,
     **identity: Unpack[IdentityFields],
 ) -> Call[answers.Event]:
-    """Move a person to another role. They keep the access of the old role until the end date, if there is one."""
+    """Move a person to another role. With an end date, they keep the access of the old role until then."""
     return describe.post(
         answers.Event,
         "/api/personnel-events/role-transition",

@@ -63,14 +63,14 @@ def open_review(review_id: Id) -> Call[answers.Review]:
 
 
 def check_population(review_id: Id) -> Call[answers.PopulationCheck]:
-    """Compute the population again from the same imports, and compare the digests."""
+    """Compute the population again from the same imports; return whether it and the stored items are unchanged."""
     return describe.post(answers.PopulationCheck, "/api/reviews/{}/check", review_id)
 
 
 def close_review(review_id: Id, *, confirm: bool = False) -> Call[answers.Review]:
-    """Close a review whose due date has passed, or whose items are all submitted.
+    """Close a review if all items are submitted, or if it is overdue and its `on_silence` is not `escalate`.
 
-    `confirm` is required if closing would flag many accounts.
+    `confirm` is required if closing an overdue review would flag many accounts.
     """
     return describe.post(answers.Review, "/api/reviews/{}/close", review_id, confirm=confirm)
 
@@ -81,7 +81,7 @@ def cancel_review(review_id: Id) -> Call[answers.Review]:
 
 
 def remind_reviewers(review_id: Id, *, reviewer_ids: Sequence[Id] | None = None) -> Call[answers.Review]:
-    """Remind all reviewers who have items left, or only the given ones."""
+    """Remind reviewers who have items left to decide or submit: all of them, or only the given ones."""
     return describe.post(answers.Review, "/api/reviews/{}/remind", review_id, reviewer_ids=reviewer_ids)
 
 
