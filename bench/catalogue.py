@@ -4,8 +4,8 @@
 
 `--rows` is the number of assignments; accounts, groups and permissions are in proportion, with 500 imports over one
 year. Requests go to the application in this process, as in `bench.lists`. Calls are measured in CPU time of the
-service and its database, because other programs affect it less. Exports run in their own process, to measure its
-memory.
+service and its database, which other programs affect less than elapsed time. Each export runs in its own process, so
+that the memory of this process can be measured.
 """
 
 import argparse
@@ -60,7 +60,8 @@ _GROUP_VERSIONS = f"""
     CROSS JOIN LATERAL (SELECT 1 AS since, CASE WHEN n % 10 = 9 THEN changed END AS until
                         UNION ALL SELECT changed, NULL WHERE n % 10 = 9) AS v
 """
-# One membership in twenty began in a later import; it replaced one in another group below the same top-level group.
+# One membership in twenty began in a later import. It replaced a membership in another group below the same top-level
+# group.
 _MEMBERSHIPS = f"""
     INSERT INTO memberships (account_number, group_number, from_import, until_import)
     SELECT n, {{accounts}} + 1 + {{tops}} * 10 + {{tops}} * ((pick + v.was) % {{span}}) + {{tops}} / 4 * slot
@@ -82,7 +83,8 @@ _PERMISSION_VERSIONS = """
     FROM generate_series(1, {permissions}) AS n
 """
 # All accounts hold the first permission directly, and the second through the groups in the first quarter of the top
-# level. An account holds 98 others, a group 20. One assignment in twenty had another level of access before.
+# level. Each account holds 98 other permissions, each group 20. One assignment in twenty had another level of access
+# before.
 _ASSIGNMENTS = f"""
     INSERT INTO assignments (holder_number, permission_number, access, from_import, until_import, value)
     SELECT n, p, v.access::access, v.since, v.until, ''
@@ -158,7 +160,7 @@ TABLES = {
 
 
 def sizes_of(rows: int) -> dict[str, int]:
-    """Return the sizes of a company with this many assignments: 100 for each account, 2,000 for each group."""
+    """Return the sizes of a company with this many assignments: an account for each 100, a group for each 2,000."""
     groups = rows // 2000
     tops = max(4, groups // 400 * 4)
     return {

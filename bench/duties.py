@@ -41,7 +41,8 @@ _SEED = [
         SELECT %(there)s, 'Area', '', 'Permission ' || n FROM generate_series(1, {PERMISSIONS}) AS n""",
     """INSERT INTO permission_versions
        SELECT number, %(run)s, NULL, '', 'Low' FROM permissions WHERE application_id = %(there)s""",
-    # Each rule keeps neighboring permissions apart. One account in fifty holds ten neighbors; others hold no neighbors.
+    # Each rule keeps permissions with close numbers apart. One account in fifty holds ten consecutive permissions; the
+    # permissions of the others are far apart, so they break no rule.
     f"""INSERT INTO assignments (holder_number, permission_number, access, from_import, until_import, value)
         SELECT DISTINCT ON (a.number, p.number) a.number, p.number, 'Grant'::access, %(run)s, NULL::int, ''
         FROM (SELECT number, row_number() OVER (ORDER BY number) AS n FROM accounts
@@ -126,7 +127,7 @@ async def a_request(db: Db, there: UUID, place: int) -> float:
 
 
 async def requests(db: Db, there: UUID) -> float:
-    """Return by how many percent the check of duties slows down a request: medians of runs with and without rules."""
+    """Return by how many percent the check of duties slows down a request, from medians with and without rules."""
     took: dict[bool, list[float]] = {True: [], False: []}
     for n in range(ROUNDS):
         # Alternate the order, because the second request for a person finds warm caches.

@@ -20,7 +20,7 @@ from rolecall.core.migrate import migrate
 from rolecall.core.paging import EVERYTHING, Whole
 from rolecall.core.postgres import embedded
 from rolecall.identities import queries
-from rolecall.identities.routes import list_identities  # noqa: F401
+from rolecall.identities.routes import list_identities  # noqa: F401  registers the list in LISTS
 from rolecall.web.lists import LISTS
 
 ROWS = 200_000

@@ -3,11 +3,11 @@
     [ROLECALL_BENCH_ROWS=1000000] python -m bench.http [--seconds 1] [--connections 16]
 
 Every program is one process in the same server (granian) on the same PostgreSQL (embedded, fsync on). They are loaded
-one at a time, most of them for a second, in several rounds; a ratio is the median of the rounds. The conventional
-program is last, because its unfinished queries would slow down the others. The service is `rolecall api` as deployed:
-token check, correlation id, security headers and a log line in JSON for each request. It runs a second time with all
-settings as they are by default, and so with a text log.
-"Page 1 while others write" is the service with one concurrent transaction per millisecond.
+one at a time, for a second in each of several rounds; a ratio is the median of the rounds. The conventional program is
+loaded last and only once, because its unfinished queries would slow down the others. The service is `rolecall api` as
+deployed: token check, correlation id, security headers and a log line in JSON for each request. A second process of the
+service has only default settings, so its log is text.
+"Page 1 while others write" is the service while up to a thousand other transactions per second commit.
 """
 
 import argparse
@@ -65,7 +65,7 @@ class Figure(msgspec.Struct):
 
 
 class Connection(asyncio.Protocol):
-    """A connection that repeats a request. It compares only lengths of responses, because parsing takes CPU time."""
+    """A connection that repeats a request. It counts responses by their length, because parsing takes CPU time."""
 
     def __init__(self, request: bytes) -> None:
         self.request, self.count, self.expected, self.received = request, 0, 0, 0
@@ -129,7 +129,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def database_seconds(url: str) -> float:
-    """Return the CPU time of the program's PostgreSQL backends; ignore backends that have just ended."""
+    """Return the CPU time of the PostgreSQL backends of this database; ignore backends that have just ended."""
     with psycopg.connect(url) as db:
         others = """SELECT pid FROM pg_stat_activity WHERE datname = current_database()
                     AND pid <> pg_backend_pid() AND backend_type = 'client backend'"""
@@ -256,7 +256,7 @@ def report(figures: dict[tuple[str, str], Figure]) -> bool:
     for what in (GET, FIRST, DEEP):
         tell(Found("http", what, rates["service", what], "/s"))
     for what in (GET, FIRST):
-        # CPU time is reported too, because other programs on the machine do not affect it.
+        # CPU time is reported too, because other programs on the machine affect it less than elapsed time.
         less = cost("select", what) / cost("service", what)
         tell(Found("http", f"{what}, relative to {PROGRAMS['select']}, by CPU time", less, "×"))
         same = cost("service", what) / cost("defaults", what)

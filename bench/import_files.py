@@ -41,7 +41,7 @@ def assignments(accounts: int, count: int) -> list[str]:
 
 
 def changed(lines: list[str], column: int, share: float = 0.01) -> list[str]:
-    """Return the lines with a value changed in a share of them, by default in one of a hundred."""
+    """Return the lines; in a share of them, by default one in a hundred, the value of a column is changed."""
     lines = list(lines)
     for i in random.Random(7).sample(range(len(lines)), int(len(lines) * share)):
         fields = lines[i].split(",")

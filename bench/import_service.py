@@ -21,7 +21,7 @@ CONNECTOR = {
     "name": "Standard files",
     "files": [{"name": name, "content": name.lower()} for name in ("Users", "Groups", "Permissions")],
 }
-# The set of files that each import uploads.
+# The name of the set of files that each import uploads: "unchanged" repeats the files of "changed".
 STEPS = {"first": "first", "changed": "changed", "unchanged": "changed"}
 
 

@@ -3,8 +3,8 @@
 python -m bench.large [--most 100000000]
 
 Each size has a service and a database of its own, and an account for each hundred assignments. The rows of an account
-are spread over the whole file. The first import writes all rows, the changed one has another value in one line of a
-hundred, the unchanged one sends the same files again. By estimate, 100 million need 40 GB of disk and an hour.
+are spread over the whole file. The first import writes all rows; the changed one has another value in about one row in
+a hundred; the unchanged one uploads the same files again. By estimate, 100 million rows need 40 GB of disk and an hour.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def write_permissions(path: Path, size: int, *, is_changed: bool) -> Path:
 def permission_pieces(size: int, *, is_changed: bool) -> Iterator[pl.DataFrame]:
     accounts = size // HELD_BY_ONE
     account = pl.col("i") % accounts
-    # 331 and the number of permissions have no common divisor, so an account holds no permission twice.
+    # 331 and the number of permissions are coprime, so an account holds no permission twice.
     permission = (account * 7 + pl.col("i") // accounts * 331) % PERMISSIONS
     mark = pl.when(pl.col("i") % 101 == 0).then(pl.lit("x")).otherwise(pl.lit("")) if is_changed else pl.lit("")
     for start in range(0, size, _PIECE):

@@ -40,7 +40,8 @@ WRITERS = 16
 PAGES = ("first", "middle", "3/4", "last", "beyond")
 
 # The filters of each list: column and query parameter. The benchmark measures the most and the least frequent value of
-# each (of `identity_id` only the most frequent), and the most frequent values of the other filters combined.
+# each, and a combination of the most frequent values. Of `identity_id` it measures only the most frequent value, and
+# not in the combination.
 FILTERS: dict[str, dict[str, str]] = {
     "identities": {},
     "access_requests": {
@@ -175,7 +176,7 @@ async def reading(url: str) -> AsyncIterator[Reader]:
 
 
 async def time_pages(writer: psycopg.AsyncConnection, big: tuple[Reader, Case], small: tuple[Reader, Case]) -> None:
-    """Time the pages of a list in both databases in alternating rounds, so that disturbances affect all equally."""
+    """Time the pages of a list in both databases in turn, so that other programs slow down both equally."""
     await look_at(*big)
     await look_at(*small)
     if small[1].total < PAGE_SIZE:
@@ -241,7 +242,7 @@ async def time_writes(api: Api, count: int) -> float:
 
 
 async def time_upkeep(api: Api, url: str, count: int) -> tuple[float, float]:
-    """Return the best write rate with list triggers, and the overhead of the triggers, in alternating runs."""
+    """Write with and without list triggers in turn; return the best rate with them, and their overhead."""
     on, off = [], []
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
         await time_writes(api, count // 4)

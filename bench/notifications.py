@@ -50,7 +50,7 @@ class _Accept:
 
 
 def receive(told: Connection) -> None:
-    """Serve SMTP. Send the port over the connection, then for each request the number of messages and the last one."""
+    """Serve SMTP. Send the port to `told`, and on each request from there the number of mails and the last mail."""
 
     async def serve() -> None:
         accept, loop = _Accept(), asyncio.get_running_loop()

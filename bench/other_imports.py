@@ -46,8 +46,8 @@ def copy_lines(db: psycopg.Connection[Any], target: str, files: dict[str, Path])
 def conventional(database: str, files: dict[str, dict[str, Path]], steps: dict[str, str]) -> dict[str, float]:
     """Import conventionally (csv.DictReader, dicts, executemany for the differences); return the seconds of each step.
 
-    It does less than Rolecall: accounts, groups, permissions, assignments, and a list of changes with old and new
-    values, but no history, no matching and no limits.
+    This does less than Rolecall: it stores accounts, groups, permissions, assignments, and a list of changes with old
+    and new values, but it has no history, no matching and no limits.
     """
     took = {}
     with psycopg.connect(database) as db:

@@ -1,6 +1,6 @@
-"""Create data for reviews: an application in which every tenth person has ten groups, and reasons for this access.
+"""Create data for reviews: an application in which people have ten groups each, and reasons for this access.
 
-A model, requests and a closed review explain part of the access, so that every kind of reason is computed.
+A model, requests and a closed review explain part of the access, so that queries for each of them find rows.
 """
 
 from datetime import UTC, datetime

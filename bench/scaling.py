@@ -2,8 +2,9 @@
 
     [ROLECALL_BENCH_REQUESTS=100000] python -m bench.scaling
 
-The client and the database share the cores with the measured processes, which limits the gain from more processes. The
-cores that are busy with one process, and the largest possible gain, are reported too. Ratios are medians of all turns.
+The client and the database share the cores with the measured processes, which limits the gain from more processes. How
+many cores are busy while one process answers, and the largest possible gain, are reported too. Ratios are medians of
+all turns.
 """
 
 import asyncio
@@ -51,7 +52,7 @@ def processes(count: int, url: str) -> Iterator[tuple[list[int], list[int]]]:
 
 @contextmanager
 def busy_cores() -> Iterator[list[float]]:
-    """Measure how many cores are busy during the block; further processes can use only the others."""
+    """Measure how many cores are busy during the block; more processes could use only the other cores."""
     found: list[float] = []
     started, before = time.perf_counter(), busy_seconds()
     yield found

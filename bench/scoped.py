@@ -1,9 +1,9 @@
-"""Compare the request list of people without a role with the list of an administrator, at a million requests.
+"""Compare the CPU time of the request list for people without a role and for an administrator.
 
     [ROLECALL_BENCH_ROWS=1000000] python -m bench.scoped
 
-The pages of the console are rendered in this process; the cost is the CPU time of this process and of the only
-PostgreSQL backend that serves it.
+There are a million requests by default. The pages of the console are rendered in this process; the cost is the CPU time
+of this process and of the only PostgreSQL backend that serves it.
 """
 
 import statistics

@@ -1,8 +1,9 @@
-"""Compare a fetch of live sources with the bare library or server, and the import of a snapshot with a raw COPY.
+"""Compare a fetch from a live source with a bare client, and the import of a snapshot with a raw COPY.
 
-LDAP: bonsai alone reads users and groups of a slapd on loopback, and a fetch writes them as JSON lines. SCIM: a client
-reads and decodes the prepared pages of a server on loopback, and a fetch does the same. Import: a snapshot with 1 %
-changes, and a raw COPY of the same bytes. `make bench-sources ARGS=20000` uses fewer users.
+LDAP: a fetch from a slapd on loopback, which writes users and groups as JSON lines, and the same search with the
+library bonsai alone. SCIM: a fetch from a server on loopback with prepared pages, and a client that only reads and
+decodes them. Import: a snapshot with 1 % changes, and a raw COPY of the same bytes. `make bench-sources ARGS=20000`
+uses fewer users.
 """
 
 import asyncio

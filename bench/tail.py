@@ -9,7 +9,7 @@ The host may pause a virtual machine for a moment, and no program on it can prev
 the client measures the processor time of a small probe, which other programs do not increase; a probe that takes four
 times as long as usual marks a pause. Requests that were due shortly after a pause or waited through one are excluded:
 the bar applies to the rest, and the ratio of all requests is reported too. A slow response is more likely to overlap a
-pause, so the excluded requests contain more slow responses than fast ones.
+pause, so the excluded requests contain a higher share of slow responses than the rest.
 """
 
 import asyncio
@@ -42,7 +42,8 @@ CONNECTIONS = 16
 SECONDS = 3.0
 ROUNDS = 4
 ASKED = ("service", "select", "bytes")
-# A probe that takes SLOW times the median marks a pause; requests due within SOON_SECONDS after it are in a backlog.
+# A probe that takes more than SLOW times the median marks a pause. Requests that are due within SOON_SECONDS after it
+# may still wait in the queue that it caused.
 SLOW, SOON_SECONDS = 4, 0.3
 PIECE_EVERY = 0.001
 
@@ -186,7 +187,7 @@ def report(rounds: dict[str, list[Round]]) -> bool:
 
 
 def ratio(rounds: list[list[Answered]]) -> float:
-    """Return p99 / median as the median of the rounds; infinity, which misses the bar, if no round is left."""
+    """Return the median of p99 / median of each round; without rounds, return infinity, which misses the bar."""
     return statistics.median(high / middle for high, middle in map(tail, rounds)) if rounds else math.inf
 
 
