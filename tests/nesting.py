@@ -104,7 +104,7 @@ async def refresh(db: Db, application_id: UUID, run: int) -> None:
 
 
 def ways_up(parents: Mapping[str, str], group: str) -> dict[str, list[str]]:
-    """Return `group` and every group above it, each with the groups on the path to it; a cycle ends where it began."""
+    """Return `group` and every group above it, each with the path of groups below it; stop at a visited group."""
     found, path, here = {group: list[str]()}, [], group
     while (parent := parents.get(here, "")) and parent in parents and parent not in found:
         path.append(here)

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.commands import REPOSITORY
 
 LOCKS = sorted(REPOSITORY.glob("requirements*.lock"))
-# The first version without the vulnerability, for direct and transitive dependencies.
+# For direct and transitive dependencies that had a vulnerability, the first version without it.
 FLOORS = {
     "aiohttp": "3.14.1",
     "authlib": "1.6.11",

@@ -35,7 +35,7 @@ QUIET = (
 
 
 def test_sql_constants_equal_python_constants() -> None:
-    """If this fails after a change of a constant, run `make schema`."""
+    """If this fails after a change to a constant, run `make schema`."""
     generated = runpy.run_path(str(ROOT / ".ci/schema.py"))
 
     assert generated["CONSTANTS"].read_text() == generated["constants"]()

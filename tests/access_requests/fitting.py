@@ -1,4 +1,4 @@
-"""Helpers that request changes of Ada's access; her account has every level of access."""
+"""Helpers that request changes to Ada's access; her account holds permissions at every level of access."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Test that access fits the action: Remove and Suspend lower it, and a request that raises it needs approval."""
+"""Test that access fits the action: Remove and Suspend never raise it, and a request that raises it needs approval."""
 
 from datetime import UTC, datetime, timedelta
 

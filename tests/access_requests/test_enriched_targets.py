@@ -57,7 +57,7 @@ Target = tuple[UUID, UUID | None, str | None]
 
 
 async def end_versions(db: Db, run: int) -> None:
-    """Replace the version of every account and group by one with other metadata, as an import would."""
+    """Replace the version of every account and group with one that has other metadata, as an import would."""
     for table in ("account_versions", "group_versions"):
         await execute(db, f"UPDATE {table} SET until_import = %(run)s", run=run)
         await execute(

@@ -127,7 +127,7 @@ async def test_group_cannot_be_given_what_its_members_must_not_have(client: http
         body = {"action": "Add", "applicationId": str(company.ledger), "group": group, "privileges": privileges}
         return await client.post(URL, json=body)
 
-    # Noor is in Officers. Juniors is below it, with Sofia, who is already in conflict.
+    # Noor is in Officers. Juniors is nested in Officers and contains only Sofia, who is already in conflict.
     refused, allowed = await give("Officers"), await give("Juniors")
 
     assert (refused.status_code, allowed.status_code) == (400, 201), allowed.text

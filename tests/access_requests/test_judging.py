@@ -158,7 +158,7 @@ async def test_only_an_add_is_judged_by_another_account_of_the_person(db: Db, le
 
     added, changed = await findings(db, ledger, run, *ids)
 
-    # Of several accounts, the first by name counts.
+    # If a person has several accounts, the Add is judged by the first in order of username.
     assert added.contradictions == ["ada is not active"]
     assert changed.contradictions == ["ada does not exist"]
 

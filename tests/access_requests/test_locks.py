@@ -79,7 +79,7 @@ async def test_concurrent_bulk_work_on_the_same_requests_does_not_deadlock(confi
 
             everyone: list[Callable[[Db], Awaitable[None]]] = [cancel_all, close, answer_several]
             crew = Crew(pool, db)
-            # While one transaction locks the first request, all tasks queue for it, in a different order each round.
+            # One transaction locks the first request, so all tasks queue for it, in a different order in each round.
             async with pool.connection() as first, first.transaction():
                 await moving.lock(first, ids[:1])
                 for n in range(len(everyone)):

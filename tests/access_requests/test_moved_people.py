@@ -1,4 +1,4 @@
-"""Test requests of people who move to another role, and of accounts that match another person.
+"""Test requests for people who change roles, and requests about accounts that later match another person.
 
 Also test how imports and rollbacks affect such requests, and the order of locks.
 """

@@ -123,7 +123,7 @@ def _approver(request: Any) -> str:
 
 
 async def test_database_and_python_make_the_same_skeletons(db: Db) -> None:
-    """If this fails after a change of core/text.py, add a migration with the new username_skeleton and its index."""
+    """If this fails after a change to core/text.py, add a migration with the new username_skeleton and its index."""
     written, alike = skeleton_table()
     names = [*(f"a{c}z" for c in written), "AINO.Costa..", "user10", "\uff21DA", "z\u00f6e"]
 

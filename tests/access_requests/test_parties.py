@@ -98,7 +98,7 @@ async def test_owner_of_the_reporting_token_does_not_stand_in(
 
     assert "Grace Hopper" in approvers(made)
     assert await approve(db, office.sam, made["id"], office.grace) == OWN_REQUEST
-    # A program with one token makes requests and records the responses of reviewers.
+    # One token may make a request and record the response of a reviewer, as programs with a single token do.
     assert (await respond(client, made["id"], office.grace, headers)).status_code == 200
 
 

@@ -24,7 +24,7 @@ from tests.working import let_the_worker_work
 async def a_controlled_company(client: httpx2.AsyncClient, db: Db) -> Company:
     """Create a company with a rule whose control duty is to review payments.
 
-    Members of Reviewers review payments, and members of Temps release them. Both groups are empty.
+    Members of Reviewers may review payments, and members of Temps may release them; both groups are empty.
     """
     company = await a_company(db, response="Block")
     await some_groups(db, company.ledger, {"Reviewers": "", "Temps": ""}, company.run)
@@ -36,7 +36,7 @@ async def a_controlled_company(client: httpx2.AsyncClient, db: Db) -> Company:
 
 
 async def controlled_access(client: httpx2.AsyncClient, company: Company) -> str:
-    """Request a duty and its control duty for Noor in one request, and approve it; return its id."""
+    """Request a duty and its control duty for Noor in one request, and approve the request; return its id."""
     made = (await ask(client, company, company.noor, "Reviewers", "Approvers")).json()
     id: str = (await approve(client, made["id"]))["id"]
     return id

@@ -17,7 +17,7 @@ from tests.builders import an_application
         ({1: 2, 2: 3}, []),
         ({1: 1}, [[1]]),
         ({3: 2, 2: 1, 1: 3}, [[3, 2, 1]]),
-        # A path into a cycle is not part of it.
+        # A group on a path into a cycle is not part of the cycle.
         ({0: 1, 1: 2, 2: 1}, [[1, 2]]),
         ({1: 2, 2: 1, 5: 6, 6: 5, 7: 5}, [[1, 2], [5, 6]]),
     ],

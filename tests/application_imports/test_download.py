@@ -10,7 +10,7 @@ CONTENT = bytes(range(256)) * 4000
 
 
 async def an_upload(client: httpx2.AsyncClient, db: Db, name: str = "users.csv") -> tuple[str, str]:
-    """Return the ids of an import and its file."""
+    """Upload a file; return the ids of the import and of the file."""
     application_id = await an_application(db)
     group = await fetch_value(db, "SELECT id FROM file_groups WHERE name = 'Users'")
     answer = await client.post(

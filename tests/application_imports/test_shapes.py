@@ -164,7 +164,7 @@ async def test_purge_removes_secrets_from_the_history_and_the_next_import_finds_
     application = await an_application(db, connector=connector(keeping))
     text = """Username,pwd,Café\nada,hush1,naïve / x\nbob,hush2,"{""pin"": 1}"\n"""
     await imports.finish(application, {"Users": text})
-    # Earlier versions kept secrets inside JSON.
+    # Earlier versions of the service stored secrets inside JSON values.
     await execute(db, "UPDATE account_versions SET metadata = replace(metadata, '•••', '1')")
     plain = {"connector": connector({"name": "Users", "content": "users"})}
     await change_application(db, application, plain, facts())

@@ -1,4 +1,4 @@
-"""Test that a change of how people are imported needs `identities:write` in addition to `config:manage`."""
+"""Test that changing how people are imported needs `identities:write` in addition to `config:manage`."""
 
 import httpx2
 import pytest

@@ -122,7 +122,7 @@ async def _carrier(call: Calls, db: Db, directory: UUID, cast: Cast) -> None:
 
 
 async def _review(call: Calls, client: httpx2.AsyncClient, company: Company) -> None:
-    """Call every route of reviews on a review of the ledger by its owner."""
+    """Review the ledger as its owner, with a call to every route of reviews."""
     scope = {"applicationIds": [str(company.ledger)]}
     draft = {"name": "Ledger", "type": "Application", "dueOn": TOMORROW, "scope": scope}
     review = (await call("POST", "/api/reviews", json=draft))["id"]
@@ -238,7 +238,7 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     conflict = await conflict_of(db, company.sofia)
     wish = {"reason": "Small team", "control": "Weekly check", "controlOwnerId": cast.grace, "until": TOMORROW}
     await call("POST", "/api/conflicts/{id}/except", conflict, wish)
-    # A token cannot approve its own request, and a token without an owner cannot approve at all.
+    # A token cannot approve an exception that it requested, and a token without an owner cannot approve at all.
     await execute(db, "UPDATE conflict_exceptions SET requester_id = %(id)s", id=cast.grace)
     await own_tokens(db, company.owner)
     await call("POST", "/api/conflicts/{id}/approve", conflict, {"approverId": str(company.owner)})

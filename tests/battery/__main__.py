@@ -73,7 +73,7 @@ def run(row: Row, settings: dict[str, str], tree: Path = REPOSITORY, limit: floa
 def ended(command: list[str], limit: float, **options: Any) -> tuple[bool, int]:
     """Run a command; return whether it ended within the limit, and its exit code.
 
-    A command that exceeds the limit is interrupted, so that it says where it was and ends what it started.
+    A command that exceeds the limit is interrupted, so that it prints where it was and stops what it started.
     """
     with subprocess.Popen(command, **options) as process:
         try:
@@ -124,7 +124,7 @@ def write_report(results: dict[str, Result]) -> None:
 
 
 def commit() -> str:
-    """Return the commit's hash, or "" outside a repository."""
+    """Return the hash of the current commit, or "" outside a repository."""
     asked = ["git", "rev-parse", "--verify", "--quiet", "HEAD"]
     try:
         return subprocess.run(asked, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.strip()

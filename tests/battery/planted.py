@@ -54,7 +54,7 @@ BUGS = [
     ),
     Bug(
         "hosts",
-        "a database that is lost is a crash",
+        "a lost database connection is reported as a crash instead of an outage",
         "web/errors.py",
         "    OperationalError: answer_outage,",
         "    OperationalError: answer_crash,",

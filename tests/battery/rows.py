@@ -32,8 +32,8 @@ ROWS = [
     ),
     Row(
         "screens",
-        "every screen in a browser with axe, light and dark; every walk, with and without scripts",
-        "0 violations of accessibility rules, every page fits a phone, every walk reaches its end",
+        "every screen in a browser with axe, light and dark; the main tasks, with and without scripts",
+        "0 violations of accessibility rules, every page fits a phone, every task can be completed",
         (
             "tests/console/browser/test_every_screen.py",
             "tests/console/browser/test_flows.py",
@@ -89,8 +89,8 @@ ROWS = [
     ),
     Row(
         "model",
-        "state machine over the API against a model",
-        "equal",
+        "random API calls against a model of the state machine",
+        "every result equals that of the model",
         ("tests/access_requests/test_state_machine.py",),
         suite=("tests/access_requests/test_state_machine.py",),
         full={"ROLECALL_MODEL_CALLS": "100000"},

@@ -105,7 +105,7 @@ async def test_waiting_request_is_left_to_a_person_when_the_carrier_is_switched_
 
 
 async def test_removed_carrier_leaves_its_requests_to_people(carrying: Carrying, directory: Directory) -> None:
-    """A carrier that is set later takes up only later requests."""
+    """A carrier that is set up later takes up only requests that open after that."""
     await carrying.put(NOWHERE, LDAP, removalsPerHour=2)
     ids = [await a_removal(carrying, name) for name in ("delete3", "delete4", "delete5")]
     await carrying.work()

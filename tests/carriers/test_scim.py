@@ -135,7 +135,7 @@ async def test_add_of_an_account_that_exists_is_left_to_a_person(carrying: Carry
 
 
 async def test_people_with_the_same_name_do_not_share_an_account(carrying: Carrying, server: Server) -> None:
-    """Two Adds of one person use the same account; the Add of another person with that name does not."""
+    """Two Adds for one person use the same account; an Add for another person with the same name does not."""
     name = {"accountName": "{firstName|first|lower}{lastName|lower}", "changedAttributes": []}
     await carrying.put(server.url, SCIM, **name, attributes={"displayName": "{firstName} {lastName}"})
     one, other = [await carrying.person("john", email=f"john{n}@example.com") for n in range(2)]
@@ -165,7 +165,7 @@ async def test_account_without_attributes_to_compare_is_not_taken_over(carrying:
 
 
 class Hiding:
-    """A server with one account and one group that does not list its members, as some cloud services do."""
+    """A server with one account and one group. Like some cloud services, it does not list the members of the group."""
 
     def __init__(self) -> None:
         self.removed: list[Any] = []

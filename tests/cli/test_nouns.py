@@ -164,7 +164,7 @@ def test_field_path_that_leads_nowhere_is_refused_with_advice(
     code, _, said = call("app", "show", payroll, "--field", path)
 
     assert code == 2
-    # The message is wrapped in a frame.
+    # The message is printed in a box, which breaks it into lines.
     assert advice in " ".join(said.replace("│", " ").split())
 
 

@@ -13,7 +13,7 @@ OUTAGE = Reply(503, b'{"error": "unavailable", "message": "The database is unrea
 
 
 def follow(flow: Flow[T], *outcomes: Outcome) -> tuple[T, list[Request], list[float]]:
-    """Return the result, the requests and the pauses of a flow."""
+    """Run a flow with these outcomes of its requests; return its result, its requests and its pauses."""
     told, requests, pauses = iter(outcomes), [], []
     step = next(flow)
     while True:

@@ -194,7 +194,7 @@ async def test_owners_are_notified_once_before_an_exception_ends(client: httpx2.
 
 
 async def begin_again(client: httpx2.AsyncClient, db: Db, cast: Cast) -> UUID:
-    """Except Sofia's conflict, end it and let it begin again; return the id of the new conflict."""
+    """Get an exception for Sofia's conflict, end the conflict and let it begin again; return the id of the new one."""
     await except_sofia(client, db, cast)
     await leave(db, cast.company, "sofia", "Approvers")
     await join(db, cast.company, "sofia", "Approvers")
@@ -324,7 +324,7 @@ async def test_exceptions_move_only_as_the_state_machine_allows(client: httpx2.A
         move: (await a_token(db, move, owner=UUID(id), scopes=[Scope.DUTIES_WRITE])).secret
         for move, id in approvers.items()
     }
-    # The exception in force, and the pending one with its approvers.
+    # Whether an exception is in force, and the approvals of the pending one (None if none is pending).
     in_force, waiting = False, None
     for _ in range(40):
         move = choose.choice(["except", "approve", "approve too", "withdraw", "expire", "approve", "approve too"])

@@ -177,7 +177,7 @@ async def test_bad_rows_are_shown_and_can_be_skipped(
 
 
 async def test_unknown_word_must_be_answered(administrator: httpx2.AsyncClient) -> None:
-    """The proposal does not say what the word means. Without an answer, its rows could not be read."""
+    """The proposal does not say what the word means. Without an answer, rows with this word could not be read."""
     draft = await uploaded(administrator)
     question = "Sts: what does Qx mean?"
 

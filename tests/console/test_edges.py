@@ -74,7 +74,7 @@ async def test_events_are_offered_only_for_active_people(
 
 
 async def test_inactive_since_is_the_effective_date_in_the_time_zone_of_the_service(config: Config, db: Db) -> None:
-    """East of UTC, a day starts on the previous day in UTC."""
+    """In time zones east of UTC, midnight is on the previous day in UTC."""
     person = await an_identity(db)
     away = msgspec.structs.replace(config, base_url=ORIGIN, timezone=config.timezone.__class__("Asia/Tokyo"))
     since = datetime(2026, 11, 14, 15, tzinfo=UTC)

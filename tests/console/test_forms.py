@@ -112,7 +112,7 @@ async def _next_form(client: httpx2.AsyncClient, url: str, sent: set[tuple[str, 
     if page.status_code == 404:
         return None
     assert page.status_code in (200, 303), (url, page.text)
-    # Regression: a template confused this value with a macro of the same name.
+    # Regression: a template rendered the macro `version` instead of the value `version`.
     assert "&lt;Macro" not in page.text, url
     for form in forms_of(url, page.text):
         # One address may have several forms, distinguished by their purpose. Sign-out is tested elsewhere.

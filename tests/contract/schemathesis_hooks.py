@@ -85,7 +85,7 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "permissions": lambda _: [{"header": "Ledger", "permission": "Post"}],
     "privileges": lambda _: [{"header": "Ledger", "permission": "Post"}],
     "provisionerIds": several("identities"),
-    # A condition has one of three keys.
+    # A condition must have exactly one of five keys.
     "skipRowsWhere": lambda _: [],
     # No entitlement was renamed, so there is no former name to refer to.
     "sameAs": lambda _: "",
@@ -147,7 +147,7 @@ SETTINGS = {
     "reminders": {"remindAfterDays": 2, "escalateAfterDays": 5},
     "templates": [{"kind": "Waiting", "subject": "Something waits", "body": "Please look."}],
 }
-# Replacements for bodies whose fields depend on each other.
+# Replacements for bodies whose rules the schema cannot express.
 WHOLE: dict[str, Callable[[Any], Any]] = {
     # A configuration rejects unknown fields, which a schema that allows more fields cannot express.
     "applyConfiguration": lambda _: {"settings": {"approvalLeadDays": random.randint(1, 99)}},
@@ -243,7 +243,7 @@ def still_broken(value: Any) -> Any:
 
 
 def is_positive(case: Any, location: ParameterLocation) -> bool:
-    """Return whether a case is valid by the document; cases from examples have no such flag and count as valid."""
+    """Return whether a part of a case is valid by the document; by default, a part has the mode of the case."""
     info = case.meta.components.get(location)
     return (info.mode if info else case.meta.generation.mode) is GenerationMode.POSITIVE
 

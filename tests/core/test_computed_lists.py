@@ -8,7 +8,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 async def test_a_list_with_a_very_long_name_is_stored(db: Db) -> None:
-    """A name may contain a number for each of thousands of applications, which is too long for the key of an index."""
+    """A name may contain a number for each of thousands of applications, and is then too long for an index key."""
     numbers = Random(1)
     name = " ".join(str(numbers.randrange(10**9)) for _ in range(5000))
 

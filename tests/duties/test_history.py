@@ -33,7 +33,7 @@ PATTERNS: list[dict[str, str]] = [
 RANK = {"Deny": 0, "Grant": 1, "Modify": 2, "Unrestricted": 3}
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STEPS = 10
-# The number of the control duty. Duties with a lower number conflict.
+# The number of the control duty. Rules keep only duties with lower numbers apart.
 CONTROL = 4
 
 
@@ -86,7 +86,7 @@ class World(msgspec.Struct):
         return any(fits(pattern, *entry) for pattern in self.patterns[duty] for entry in held)
 
     def owner(self, name: str, place: int) -> int | None:
-        """Return the owner of an account at a time; before its first recorded match, that match applies."""
+        """Return the owner of an account at a time; before the first recorded match, this first match applies."""
         matches = [access.owners[name] for _, access in self.moments]
         if all(owner is None for owner in [*matches[:place], matches[place]]):
             return next((owner for owner in matches if owner is not None), None)

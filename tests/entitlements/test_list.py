@@ -209,7 +209,7 @@ async def test_past_counts_follow_an_account_that_got_another_identity_between_t
         [item] = (await listed(client, asOf=moment, kind="Group"))["items"][1:]
         return int(item["holders"]["identities"])
 
-    # The member of the second group had no person from 20 to 10 days ago.
+    # The account bo, a member of the second group, was matched to nobody from 20 to 10 days ago.
     assert [await identities(days) for days in (15, 5, 40)] == [1, 2, 2]
 
 

@@ -1,4 +1,4 @@
-"""Test that verify.py detects a change of any field in a review bundle, except of fields that only the seal covers."""
+"""Test that verify.py detects a change to any field in a review bundle except those that only the seal covers."""
 
 import copy
 import json

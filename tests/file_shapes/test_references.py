@@ -1,4 +1,4 @@
-"""Name references to groups that no content reads: by a number, and from one group to another."""
+"""Test that unread references to groups are reported: the number of a primary group, and groups that are members."""
 
 from pathlib import Path
 

@@ -60,7 +60,7 @@ def test_matrix_needs_either_keep_or_columns(tmp_path: Path, unpivot: dict[str, 
 @pytest.mark.parametrize(
     ("headers", "rows", "memberships"),
     [
-        # A role with the name of a group is not this group.
+        # A role that has the same name as a group is not a membership of the group.
         ("groups,role", ["a;b,a", "a,b"], {("ada", "a"), ("ada", "b"), ("bob", "a")}),
         # The IDs are another way to name the same groups.
         ("groups,group_id", ["a;b,1;2", "a,1"], {("ada", "a"), ("ada", "b"), ("bob", "a")}),

@@ -1,4 +1,4 @@
-"""State which accounts memberships and permissions name although no file lists them."""
+"""Test that accounts that memberships or permissions name but no file lists are reported."""
 
 from pathlib import Path
 

@@ -273,7 +273,7 @@ def work(url: str, mutants: Sequence[Mutant], asked: argparse.Namespace, results
             jobs.append((mutant, chosen))
         else:
             results.add(mutant, chosen, "untested", "", 0)
-    # Code that runs on import takes longest and comes last.
+    # Mutants of code that runs on import take longest, so they come last.
     jobs.sort(key=lambda job: not job[0].function)
     print(f"{len(jobs)} of {len(mutants)} mutants to judge", flush=True)
     started = time.monotonic()

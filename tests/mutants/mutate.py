@@ -15,7 +15,7 @@ Edit = tuple[int, int, str]  # start, end and replacement
 class Mutant(msgspec.Struct, frozen=True):
     file: str
     line: int
-    # The first and last line of the statement; a tracer may report any line between.
+    # The first and last line of the statement; a tracer may report any of its lines.
     lines: tuple[int, int]
     # The enclosing function; empty for code that runs on import.
     function: str

@@ -110,14 +110,14 @@ class Reach:
         return self._diverse_first(mutant.file, [test for *_, test in sorted(order)])
 
     def _diverse_first(self, file: str, tests: list[str]) -> list[str]:
-        """Order tests: first the most specific, then tests that run further lines of the file or the package."""
+        """Order tests: first the most specific, then tests that run additional lines of the file or the package."""
         first, rest = tests[:_SPECIFIC], tests[_SPECIFIC:]
         for place in (file, _package(file)):
             self._take_diverse(self.lines[place], first, rest)
         return first + rest
 
     def _take_diverse(self, lines: Counter[str], first: list[str], rest: list[str]) -> None:
-        """Move tests from `rest` to `first`, each time the test that runs the most further lines per second."""
+        """Move tests from `rest` to `first`, each time the one that runs the most additional lines per second."""
         for _ in range(_DIVERSE):
             run = reduce(or_, (lines[test] for test in first), 0)
             gain = {test: (lines[test] & ~run).bit_count() / max(self.seconds[test], 0.1) for test in rest}
@@ -135,7 +135,7 @@ class Reach:
         return self.breadth[test] * max(self.seconds[test], 0.1) / max(covered, 1) ** 2
 
     def is_only_in_its_file(self, mutant: Mutant) -> bool:
-        """Return whether, on import, only constants of the same file use the mutated one (so no module is reloaded)."""
+        """Return whether only constants of its file use the mutated one on import, so that no module is reloaded."""
         waiting = seen = {(_package(mutant.file), name) for name in mutant.names}
         while waiting:
             waiting = {further for name in waiting for further in self.derived[name]} - seen

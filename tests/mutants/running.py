@@ -2,7 +2,8 @@
 
 The fork replaces the code of the mutated function in place, or the value of a mutated constant that only functions
 and other constants of its file use. A mutant of other code that runs on import needs the package imported again, which
-takes longer. Processes that the tests start read the mutated file from this copy of the tree.
+takes longer. Each run works in its own copy of the tree (`__main__.py` makes it), and writes the mutated file there for
+processes that the tests start.
 """
 
 import ast

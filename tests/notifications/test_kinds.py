@@ -54,7 +54,7 @@ async def test_requester_is_notified_of_the_decision(db: Db, company: Company) -
     decided = await fetch_rows(
         db, "SELECT part FROM notifications WHERE kind = 'Decided' AND identity_id = %(id)s", id=company.alan
     )
-    # A person who cancels a request is not notified of it.
+    # A person who cancels a request is not notified of the cancellation.
     assert decided == [("AccessRequestApproved",)]
 
 

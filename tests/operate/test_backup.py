@@ -151,7 +151,7 @@ def test_backup_of_a_newer_program_is_refused_before_anything_is_replaced(
 
 
 def held(folder: Path) -> tuple[list[str], str]:
-    """Return the names of the tokens of a service, and its key."""
+    """Return the names of the tokens of a service, and the first character of its key."""
     listed = typed("token", "list", "--json", "--data-dir", folder)
     assert listed.returncode == 0, listed.stderr
     return [token["name"] for token in json.loads(listed.stdout)], (folder / "secret.key").read_text()[0]

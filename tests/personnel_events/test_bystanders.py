@@ -1,4 +1,4 @@
-"""Test that a change of one event leaves all other events unchanged."""
+"""Test that a change to one event leaves all other events unchanged."""
 
 from datetime import UTC, datetime
 from typing import Any

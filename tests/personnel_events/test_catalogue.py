@@ -56,7 +56,7 @@ async def test_model_privilege_that_the_catalogue_lacks_is_critical(
     assert len(request["requirements"][0]["rules"]) == 2
 
 
-# Requests for a group: action, access, status, and seconds between the last import and the completion.
+# Requests for a group: action, access, status, and the seconds from the last import to the completion.
 REQUESTED: dict[str, tuple[str, Access, str | None, int]] = {
     "Adding": ("Add", Access.GRANT, None, 0),
     "Changing": ("Change", Access.MODIFY, None, 0),

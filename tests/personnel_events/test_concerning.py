@@ -130,7 +130,7 @@ async def test_supervisor_creates_events_only_for_their_people_and_within_their_
 
 
 async def test_only_people_without_the_scope_for_identities_must_keep_the_type(db: Db, scene: Scene) -> None:
-    """A change from a person to a shared account would end signing in."""
+    """If a person's type became Shared, they could no longer sign in."""
     body = {"effectiveDate": day(1), "identity": {"title": "Clerk", "identityType": "Shared"}}
     everything = frozenset(Scope)
     without = everything - {Scope.IDENTITIES_WRITE}

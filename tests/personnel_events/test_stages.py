@@ -53,7 +53,7 @@ async def test_stage_opens_at_its_start_and_not_before(client: httpx2.AsyncClien
 
     await let_the_worker_work(config, datetime(2026, 11, 24, tzinfo=UTC))
     opened = await read(client, event)
-    # The system completes a stage without requests when it opens. Without an open stage the event is Scheduled.
+    # The system completes a stage without requests as soon as it opens. An event without an open stage is Scheduled.
     assert statuses(opened) == ["Scheduled", "Completed", "Scheduled", "Scheduled"]
     approval = opened["stages"][0]
     assert approval["startedOn"] == approval["completedOn"]

@@ -52,7 +52,7 @@ async def test_item_is_not_restored_in_a_review_that_is_being_closed(
 async def test_two_tabs_that_decide_a_model_and_all_items_do_not_deadlock(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
-    """One tab decides the model and the items below it, which come earlier in the list; the other decides the list."""
+    """One tab decides the model and the items below it, which come earlier in the list; the other decides all items."""
     company = await a_reviewed_company(db)
     await a_model(db, company)
     review = await an_open_review(client, explained="by model")

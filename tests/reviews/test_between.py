@@ -72,7 +72,7 @@ async def removed(client: httpx2.AsyncClient, db: Db) -> tuple[Reviewed, str]:
 async def test_returned_access_is_approved_only_by_a_new_request_for_at_least_that_access(
     client: httpx2.AsyncClient, db: Db, access: str, action: str, status: str
 ) -> None:
-    """A request for lower access does not approve it, nor does a request that restores the account after a leave."""
+    """A request for lower access, or one that restores an account after a leave, does not approve returned access."""
     company, review = await removed(client, db)
 
     await approve_again(client, db, company, access, action)

@@ -123,7 +123,7 @@ async def test_import_without_pushed_users_fails_and_keeps_the_accounts(snapshot
 
 
 async def test_push_whose_import_failed_is_imported_again(snapshots: Snapshots) -> None:
-    """The identity provider sends each change once."""
+    """The identity provider sends each change only once, so nothing else would repeat a failed import."""
     await snapshots.push.user("ada")
     assert [run["status"] for run in await snapshots.after(QUIET)] == ["Finished"]
     await execute(snapshots.db, "UPDATE application_imports SET status = 'Failed', failure = 'full', metrics = NULL")

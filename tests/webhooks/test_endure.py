@@ -116,7 +116,7 @@ async def ask(db: Db, applications: list[Any], identity: Any) -> None:
 
 
 async def all_delivered(db: Db, sound: list[str]) -> bool:
-    """Return whether healthy receivers got all deliveries, except those leased for at least 4 s by a killed worker."""
+    """Return whether healthy receivers got all deliveries, except those that a killed worker leased over 4 s ago."""
     waiting = await fetch_value(
         db,
         """SELECT count(*) FROM webhook_deliveries d JOIN webhooks h ON h.id = d.webhook_id
@@ -213,7 +213,7 @@ async def check(db: Db, receivers: list[Faulty], sound: list[str]) -> None:
         assert status == "Delivered"
         assert [arrival for arrival in arrivals if arrival.answered]
         assert {arrival.body for arrival in arrivals} == {body}
-        # After a timeout or a lost connection, the receiver may have accepted the delivery too.
+        # After a timeout or a lost connection, the receiver may have accepted the delivery nevertheless.
         doubtful = [outcome for outcome in outcomes if outcome in ("unknown", "timeout", "connect")]
         assert len([arrival for arrival in arrivals if arrival.answered]) <= 1 + len(doubtful)
         unknown += "unknown" in outcomes

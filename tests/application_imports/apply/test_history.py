@@ -144,7 +144,7 @@ async def assignments_elsewhere(db: Db, accounts: int) -> None:
 
 
 async def assignments_read(db: Db) -> int:
-    """Return how many assignments were read by scans and indexes: compare two, as earlier reads may be counted too."""
+    """Return how many assignments scans and indexes have read; only the difference of two results is meaningful."""
     sql = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'assignments'"
     return int(await fetch_value(db, sql))
 

@@ -118,7 +118,7 @@ async def test_doubt_in_one_part_undoes_the_changes_of_earlier_parts(
     application = await an_application_of_files(db)
     await run_import(db, config, application, {"Users": users, "Permissions": ["\n".join([head, *rows])]})
 
-    # Every user has a changed line, and one user has a line with the key of another line.
+    # The first user gets a second line with the same key; the line of every other user is changed.
     changed = [f"{name},Post,2" for name in names[1:]]
     again = "\n".join([head, rows[0], f"{names[0]},Post,1 ", *changed])
     id, outcome, message = await run_import(db, config, application, {"Permissions": [again]})

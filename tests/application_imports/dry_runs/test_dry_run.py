@@ -20,7 +20,7 @@ LENIENT: dict[str, Any] = {"name": "Lenient", "files": [{**file, "allowRejects":
 
 
 async def contents(db: Db) -> dict[str, list[Any]]:
-    """Return every table that an import writes, as text."""
+    """Return the rows of the tables that an import writes, as text."""
     tables = (
         "applications", "connectors", "file_groups", "accounts", "account_versions", "groups", "group_versions",
         "memberships", "permissions", "assignments", "application_imports", "import_runs", "import_files",

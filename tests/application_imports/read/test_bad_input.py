@@ -1,4 +1,4 @@
-"""Test files that cannot be read as they are: a message says what was found and, if a key helps, which one to set."""
+"""Test files that cannot be read as they are: a message says what was found and, if possible, which key to set."""
 
 import io
 import zipfile

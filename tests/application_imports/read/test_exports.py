@@ -15,7 +15,7 @@ TEMPLATES = {template.name: template for template in templates()}
 
 
 def by_template(folder: Path, name: str, **files: Text | list[Text]) -> Outcome:
-    """Read files with a template; underscores in the names of groups stand for spaces."""
+    """Read files with a template; a double underscore in the name of a file group stands for a space."""
     groups = TEMPLATES[name].files
     return read_files(folder, groups, {group.replace("__", " "): text for group, text in files.items()})
 

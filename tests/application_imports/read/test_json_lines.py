@@ -36,7 +36,7 @@ def written(folder: Path, name: str, records: list[Row]) -> InputFile:
 
 
 def records_of(people: dict[str, Row]) -> list[Row]:
-    # Add a last record, so that the file has at least two lines and is read by line.
+    # Add two records at the end, so that even a file without people has two lines and is read by line.
     return [{"userName": user, **rest} for user, rest in people.items()] + [{"userName": n} for n in ("old", "older")]
 
 

@@ -223,7 +223,7 @@ async def test_stuck_build_is_ended_after_a_time_limit(
     run = await imports.upload(await an_application(db), {"Users": "Username\nada\n"})
     stored = config.store.folder / str(await fetch_value(db, "SELECT location FROM import_files"))
     stored.unlink()
-    # Reading a pipe without a writer blocks, like a disk that never answers.
+    # Opening a FIFO blocks until it has a writer, like a read from a disk that never responds.
     os.mkfifo(stored)
     monkeypatch.setattr(child, "_LONGEST_SECONDS", 0.5)
 

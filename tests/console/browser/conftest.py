@@ -63,7 +63,7 @@ def browser_path() -> str:
 
 @pytest.fixture(scope="session")
 def own_database(server_url: str, database_url: str) -> Iterator[str]:
-    """Create a separate database, because other tests truncate theirs."""
+    """Create a separate database, because other tests empty theirs while the service runs."""
     name = f"rolecall_browser_{os.getpid()}"
     with psycopg.connect(server_url, autocommit=True) as db:
         db.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE)))

@@ -16,7 +16,7 @@ from tests.console.browser.test_wizard import EXPORT
 
 DOCS = REPOSITORY / "docs"
 GUID = "[0-9a-f]{8}-[0-9a-f-]{27}"
-# The screens, each with the list that links to its record.
+# The paths of the screens. For a screen of a record: its path without the id, and a list that links to such a record.
 SHEET = {
     "/": None,
     "/requests": None,

@@ -103,7 +103,7 @@ async def test_review_is_opened_decided_carried_out_and_verified(
     await page.locator("#detail label", has=page.locator("[value=Revoke]")).click()
     await page.get_by_role("button", name="Revoke and go to next").click()
     await supervisor.sees("1 of 4")
-    # The other people hold the same access, so decide all of it at once.
+    # The other people hold the same entitlement, so decide about all of them at once.
     await page.get_by_role("link", name="By access").click()
     await page.get_by_role("link", name=re.compile("^Decide 3")).click()
     await expect(page.get_by_role("button", name="Keep for all others")).to_be_visible()
@@ -236,7 +236,8 @@ async def test_every_key_of_the_workspace_works(browser: Browser, site: Site, si
     await keys.press("Escape")
     await keys.press("a")
     await visit.sees("1 of 4")
-    # The keys for Keep Until and Change ask for a value; Not Mine and contradicting decisions ask for a comment.
+    # The keys for Keep Until and Change ask for a value. Those for Not Mine and for decisions against the
+    # recommendation ask for a comment.
     await keys.press("u")
     await expect(page.locator("#until")).to_be_focused()
     await page.locator("#until").fill((datetime.now(UTC) + timedelta(days=30)).date().isoformat())
