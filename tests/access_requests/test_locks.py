@@ -23,7 +23,10 @@ ROUNDS, REQUESTS = 9, 6
 
 
 async def a_finished_import_with_resolved_requests(db: Db) -> tuple[UUID, list[UUID]]:
-    """Import data without every second account, so that the closed loop verifies and reopens requests alternately."""
+    """Create resolved removals of accounts, and an import in which every second account is gone.
+
+    The closed loop verifies and reopens these requests alternately. Return the ids of the import and of the requests.
+    """
     application = await an_application(db, f"Application {datetime.now(UTC)}", priority="High")
     ada, ids = await an_identity(db), []
     for n in range(REQUESTS):

@@ -97,7 +97,7 @@ def test_administrators_and_operators_may_move_requests_of_others() -> None:
 
 
 def test_auditor_cannot_move_a_request_even_as_its_reviewer() -> None:
-    """Auditors can only cancel requests that they made themselves."""
+    """The only move that an auditor may make is to cancel a request of their own."""
     asked = a_standing(role="Auditor", asked=["Approve", "Verify"], is_provisioner=True)
     own = a_standing(role="Auditor", asked=["Verify"], is_reporter=True, is_provisioner=True)
 

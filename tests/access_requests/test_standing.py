@@ -1,4 +1,4 @@
-"""Test that only the request itself determines a caller's relation to it and who else must verify it."""
+"""Test that a caller's relation to a request, and who else must verify it, do not depend on other requests."""
 
 from datetime import timedelta
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Test that a person who carried out a request cannot verify it, neither with an import nor with their own token."""
+"""Test that a person who carried out a request cannot verify it, either with an import or with their own token."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Test that every database row of a file has a stored file after any failure, and that other files are removed."""
+"""Test that after any failure every database row of a file has a stored file, and files without a row are removed."""
 
 import tracemalloc
 from collections.abc import AsyncIterator

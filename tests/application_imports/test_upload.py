@@ -35,7 +35,7 @@ async def upload(client: httpx2.AsyncClient, application_id: object, files: File
 
 
 async def upload_raw(client: httpx2.AsyncClient, application_id: object, *parts: tuple[str, str]) -> httpx2.Response:
-    """Build a form from parts: the text after `form-data; ` and the content, both unescaped."""
+    """Send a form of these parts, each with the text after `form-data; ` and the content, both unescaped."""
     body = "".join(f"--x\r\nContent-Disposition: form-data; {head}\r\n\r\n{content}\r\n" for head, content in parts)
     return await client.post(
         PATH,

@@ -1,9 +1,9 @@
 """Run every row of the battery, or the named rows (`make battery`); `ROLECALL_BATTERY=ci` runs the short form.
 
 A setting in the environment overrides the setting of a row, so that a long row can be shortened.
-The short form leaves out rows that would exceed `ROLECALL_BATTERY_SECONDS`. Which row is first depends on the commit,
-so that a row that is left out at one commit runs at another. With such a limit, a row that takes three times its usual
-time is stopped, and that is a failure.
+With a limit in `ROLECALL_BATTERY_SECONDS`, rows that would exceed it are left out, and a row that takes three times its
+usual time is stopped, which is a failure. Which row is first depends on the commit, so that a row that is left out at
+one commit runs at another.
 """
 
 import math

@@ -74,7 +74,7 @@ class Crew(Generic[S]):
             id=self.payroll,
         )
         await a_hook(self.client, self.receiver.url)
-        # Keep mails in the outbox instead of sending them; the same code handles both.
+        # There is no mail server, so keep mails in the outbox; the worker handles them as usual except for the sending.
         await execute(db, "UPDATE identities SET email_address = lower(first_name) || '@example.com'")
         kept = {"email": {"transport": "Outbox"}}
         assert (await self.client.patch("/api/notification-settings", json=kept)).status_code == 200

@@ -15,8 +15,8 @@ _PAUSE = 0.02
 def carry_out_everything(config: Config) -> int:
     """Carry out due requests in a child process; return its exit code."""
     context = multiprocessing.get_context("forkserver")
-    # Children have the environment in which the fork server started, with the first child. So the folder of armed fault
-    # points must be set before the first call.
+    # The fork server starts with the first child, and children inherit the environment that it had then. So the folder
+    # of armed fault points must be set before the first call.
     context.set_forkserver_preload([__name__])
     child = context.Process(target=_carry_out, args=(config,))
     child.start()

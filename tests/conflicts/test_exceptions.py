@@ -84,7 +84,7 @@ def a_person(id: UUID) -> Caller:
 
 
 async def except_sofia(client: httpx2.AsyncClient, db: Db, cast: Cast, days: int = 30) -> dict[str, Any]:
-    """Request an exception and approve it twice."""
+    """Request an exception for Sofia's conflict and give both approvals; return the conflict."""
     await act(client, cast.conflict, "except", cast.wish(days))
     await approve(client, db, cast.conflict, cast.company.owner)
     answer = await approve(client, db, cast.conflict, await owner_of_ledger(db))

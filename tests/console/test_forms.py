@@ -115,7 +115,8 @@ async def _next_form(client: httpx2.AsyncClient, url: str, sent: set[tuple[str, 
     # Regression: a template rendered the macro `version` instead of the value `version`.
     assert "&lt;Macro" not in page.text, url
     for form in forms_of(url, page.text):
-        # One address may have several forms, distinguished by their purpose. Sign-out is tested elsewhere.
+        # Several forms may have the same URL; the values of the fields in WHAT_FOR tell them apart. Sign-out is tested
+        # elsewhere.
         key = (form.method, form.action, *(field.value for field in form.fields if field.name in WHAT_FOR))
         if key not in sent and form.action != "/sign-out" and form.method != "DIALOG":
             sent.add(key)
@@ -123,7 +124,7 @@ async def _next_form(client: httpx2.AsyncClient, url: str, sent: set[tuple[str, 
     return None
 
 
-# A page with a form, its record in the company, and a concurrent change by another person.
+# For each kind of record in the company: the page with its form, and the API call of a concurrent change.
 RECORDS = {
     "applications": ("/applications/{}/edit", "PATCH", "/api/applications/{}", {"priority": "Low"}),
     "access-models": ("/access-models/{}/edit", "PATCH", "/api/access-models/{}", {"description": "Meanwhile"}),

@@ -1,4 +1,4 @@
-"""Test that the page of a request offers the permitted actions and explains the others."""
+"""Test that the page of a request offers the permitted actions and explains why others are unavailable."""
 
 from uuid import UUID
 

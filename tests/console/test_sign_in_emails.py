@@ -1,4 +1,4 @@
-"""Test that nobody can take over the sign-in of a person with an event that changes the e-mail."""
+"""Test that nobody can sign in as another person by changing their e-mail address with an event."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -111,7 +111,7 @@ async def test_newcomer_with_a_new_e_mail_signs_in_with_it(client: httpx2.AsyncC
 
 
 async def test_newcomer_of_a_supervisor_cannot_sign_in_until_the_email_is_confirmed(db: Db, ada: UUID) -> None:
-    """Otherwise a supervisor could onboard a newcomer with their own e-mail, and sign in as that person."""
+    """Otherwise a supervisor could give a newcomer the supervisor's e-mail address, and sign in as the newcomer."""
     await an_identity(db, "Bob", "Builder", supervisorId=str(ada))
     caller = await caller_of(db, ada)
     newcomer = {"firstName": "New", "lastName": "Comer", "email": "new@example.com", "supervisorId": str(ada)}
@@ -136,7 +136,7 @@ async def test_new_role_uses_the_confirmed_email(client: httpx2.AsyncClient, db:
 async def test_event_lets_a_shared_mailbox_sign_in_only_with_identities_write(
     client: httpx2.AsyncClient, db: Db, config: Config, scopes: tuple[str, ...], signed_in: bool
 ) -> None:
-    """Otherwise everyone who reads a shared mailbox would receive its links."""
+    """Otherwise everyone who reads a shared mailbox could use the sign-in links that are sent to it."""
     mailbox = await an_identity(db, "Payroll", "Team", email="payroll@example.com", identityType="Shared")
     body = {"identityId": str(mailbox), "effectiveDate": TODAY, "identity": {"identityType": "Employee"}}
 

@@ -1,4 +1,4 @@
-"""Test one-time links by e-mail: who gets one, and that the page does not reveal which e-mails are known."""
+"""Test one-time links by e-mail: who gets one, and that the page does not reveal which e-mail addresses are known."""
 
 import re
 from collections.abc import AsyncIterator

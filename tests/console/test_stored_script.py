@@ -13,7 +13,7 @@ from tests.console.test_screens import address
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'>{{7*7}}\u202e"
 # Matches HTML that is not visible text: attributes, editable fields and text for screen readers.
 NOT_SEEN = re.compile(r'="[^"]*"|<textarea.*?</textarea>|<span class="unseen">.*?</span>|<title>.*?</title>', re.DOTALL)
-# Columns without user input (enum values, URLs, hashes, keys), and the e-mail, whose change ends the session.
+# Columns without user input (enum values, URLs, hashes, keys), and the e-mail address, whose change ends the session.
 CODES = re.compile(
     r"(^audit_.*|stages\.name|identities\.email_address|file_groups\.content"
     r"|review_items\.(subject|decision|recommendation)|reviews\.(explained|on_silence)"

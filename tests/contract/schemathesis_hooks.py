@@ -149,7 +149,7 @@ SETTINGS = {
 }
 # Replacements for bodies whose rules the schema cannot express.
 WHOLE: dict[str, Callable[[Any], Any]] = {
-    # A configuration rejects unknown fields, which a schema that allows more fields cannot express.
+    # A configuration with unknown fields is rejected, although the schemas of bodies allow unknown fields.
     "applyConfiguration": lambda _: {"settings": {"approvalLeadDays": random.randint(1, 99)}},
     "planConfiguration": lambda _: {"settings": {"approvalLeadDays": random.randint(1, 99)}},
     "createAccessRequest": a_request,
@@ -158,7 +158,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "putSource": lambda _: dict(A_SOURCE),
     "testSource": lambda _: {"source": dict(A_SOURCE)},
     "putCarrier": lambda _: {"kind": "SCIM", "url": "https://hooks.example.com/scim", "mode": "Off"},
-    # Other settings limit the channel, the security, the days and the placeholders of a template. Send a valid body.
+    # Which channels, security, days and placeholders of a template are valid depends on other settings.
     "changeNotificationSettings": lambda body: fit(body) | SETTINGS,
     "changeNotificationPreferences": lambda body: fit(body) | {"kinds": SETTINGS["kinds"]},
     # The application must have a connector of files.
@@ -172,7 +172,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "changeReviewTemplate": lambda body: fit(body) | {"review": {"type": "Application"}},
     # `standInId` must be a stand-in of the approver.
     "approveException": lambda body: without(fit(body), "standInId"),
-    # The access of groups cannot be changed.
+    # The decision Change is not possible for memberships in groups.
     "decideReviewItem": decided,
     # The items are either listed or filtered.
     "decideReviewItems": lambda body: without(decided(body), "itemIds") | {"filters": {}},

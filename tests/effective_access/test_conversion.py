@@ -46,7 +46,7 @@ def url(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         made = with_database(server_url, name.as_string().strip('"'))
         for file in files:
             if file.name == "0016_history.sql":
-                # The current functions need the current tables.
+                # Leave out the schema files, because their functions need the current tables.
                 with monkeypatch.context() as before:
                     before.setattr(schema, "PACKAGES", ())
                     migrate.migrate(made)

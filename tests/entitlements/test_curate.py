@@ -299,7 +299,7 @@ async def test_console_form_with_empty_fields_keeps_the_fields_of_the_former_nam
     await curate(client, old, explanation="Releases money.", ownerId=str(greta), isPrivileged=True, tags=["Old"])
     await curate(client, new, tags=["SOX"], riskRating="High")
 
-    # The console sends all fields.
+    # The form in the console sends all fields, even empty ones.
     joined = await curate(client, new, sameAs=old, explanation="", ownerId="", isPrivileged=False, tags=["SOX"])
     cleared = await curate(client, new, sameAs=old, explanation="")
 

@@ -1,4 +1,4 @@
-"""Report what a file may mean otherwise: usernames that differ in capitals, unread members, columns of access."""
+"""Test that doubts about a file are reported: usernames that differ only in case, unread members, columns of access."""
 
 from pathlib import Path
 

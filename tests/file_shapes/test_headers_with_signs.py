@@ -1,4 +1,4 @@
-"""Read exports whose headers contain characters with a meaning in patterns: bars and braces."""
+"""Read exports whose headers contain characters with a special meaning in patterns: bars and braces."""
 
 from pathlib import Path
 

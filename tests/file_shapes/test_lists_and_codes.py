@@ -1,4 +1,4 @@
-"""Read members of lists, special values, several last logins and texts of East Asia without losing anything."""
+"""Read members of lists, special values, several last logins and East Asian text without losing anything."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Send many notifications with a tenth of the addresses refused and workers killed: each arrives, hardly any twice.
+"""Send many notifications while a tenth of the addresses is refused and workers are killed: each arrives, most once.
 
 A duplicate is allowed only if a killed worker left the outcome unknown. `ROLECALL_MESSAGES=10000` sends more;
 `ROLECALL_WORKER_KILLS` kills more often.

@@ -33,7 +33,7 @@ async def a_leave(db: Db, person: UUID, **fields: Any) -> UUID:
 
 
 async def caller_of(db: Db, person: UUID, now: datetime | None = None) -> Caller:
-    """Return the caller that the console would make of a signed-in person."""
+    """Return the caller that the console would create for a signed-in person."""
     now = now or datetime.now(UTC)
     found = await queries.person_of(db, person, now)
     assert found

@@ -82,7 +82,10 @@ def dialled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """Return the names that resolve, for tests to fill. Addresses resolve to themselves, localhost to 127.0.0.1."""
+    """Return a map from names to the addresses that they resolve to, for tests to fill.
+
+    Addresses resolve to themselves, and localhost resolves to 127.0.0.1.
+    """
     known: dict[str, list[str]] = {}
     real = socket.getaddrinfo
 

@@ -1,4 +1,4 @@
-"""Import random files twice, by line and whole, and compare both results with the naive model."""
+"""Import random files twice, once line by line and once as a whole, and compare both results with the naive model."""
 
 import asyncio
 import os

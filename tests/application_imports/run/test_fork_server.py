@@ -1,4 +1,4 @@
-"""Test the socket folder of the fork server, that children do not run a script again, and long messages of a child."""
+"""Test that no socket folder stays, that children do not run the worker's script, and that long messages arrive."""
 
 import subprocess
 import sys

@@ -243,7 +243,7 @@ async def test_every_key_of_the_workspace_works(browser: Browser, site: Site, si
     await page.locator("#until").fill((datetime.now(UTC) + timedelta(days=30)).date().isoformat())
     await page.get_by_role("button", name="Keep Until and go to next").click()
     await visit.sees("2 of 4")
-    # A group has no lower access.
+    # A membership in a group has no lower level of access, so the key for Change does nothing.
     await keys.press("c")
     await expect(page.locator("#access")).to_have_count(0)
     await keys.press("r")
