@@ -208,6 +208,7 @@ async def time_holders(reader: Reader, what: str, path: str, as_of: str | None) 
     last = found["totalPages"]
     pages = dict(zip(PLACES, (1, (last + 1) // 2, last * 3 // 4, last), strict=True))
     took = {place: Timed() for place in PLACES}
+    # Three rounds warm up the caches and are not counted.
     for n in range(ROUNDS + 3):
         for place, page in pages.items():
             await timed(reader, path, took[place] if n >= 3 else Timed(), page=page, **query)

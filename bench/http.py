@@ -221,6 +221,7 @@ def measure(
 def load_once(
     url: str, pid: int, port: int, paths: list[str], secret: str, options: argparse.Namespace, figure: Figure
 ) -> None:
+    # Warm up before reading the CPU times from which the measurement begins.
     uvloop.run(load(port, paths, secret, options.connections, 0.2))
     program, database = cpu_seconds(pid), database_seconds(url)
     rate = uvloop.run(load(port, paths, secret, options.connections, options.seconds))

@@ -183,6 +183,7 @@ async def time_pages(writer: psycopg.AsyncConnection, big: tuple[Reader, Case], 
         # A partly filled page is cheaper, so compare with the unfiltered list if the filtered one is too short.
         small[1].query = {}
         await look_at(*small)
+    # Ten rounds warm up the caches and are not counted.
     for n in range(ROUNDS + 10):
         for name in PAGES:
             for reader, case in (big, small):

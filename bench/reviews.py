@@ -79,6 +79,7 @@ async def medians(*works: Callable[[], Awaitable[Any]]) -> list[float]:
             started = time.perf_counter()
             await work()
             times.append(time.perf_counter() - started)
+    # The first five rounds warm up the caches and are not counted.
     return [statistics.median(times[5:]) for times in took]
 
 

@@ -87,6 +87,7 @@ class Machine:
         if now >= self._next:
             self._next = now + PIECE_EVERY
             started = time.thread_time()
+            # The probe: a fixed amount of work.
             {str(n): [n] for n in range(100)}
             self.pieces.append((now, time.thread_time() - started))
 
@@ -126,6 +127,7 @@ async def ask_evenly(port: int, paths: list[str], secret: str, rate: float) -> R
     ]
     connections = cycle([connection for _, connection in made])
     started = due = time.perf_counter()
+    # At most 10,000 ticks per second; each tick sends all requests that are due.
     ticks = timer(max(1 / rate, 0.0001))
 
     def tick() -> None:
