@@ -44,9 +44,9 @@ async def a_move(
     ops: dict[UUID, str],
     treasury: dict[UUID, str],
 ) -> dict[str, str]:
-    """Move Noor from the model Ops to the model Treasury; return the requests by group.
+    """Move Noor from the model Ops to the model Treasury; return the id of the request for each group.
 
-    `ops` and `treasury` are the groups that the models give, by application.
+    `ops` and `treasury` contain the group that the model gives in each application.
     """
     await execute(db, "UPDATE identities SET department = 'Ops' WHERE id = %(id)s", id=company.noor)
     for department, groups in (("Ops", ops), ("Treasury", treasury)):

@@ -24,7 +24,7 @@ async def company(administrator: httpx2.AsyncClient, db: Db, config: Config) -> 
 
 
 async def requests_to(verb: str, client: httpx2.AsyncClient, db: Db, company: Company) -> list[UUID]:
-    """Create two requests that wait for this response of the administrator; return their ids."""
+    """Create two requests that wait until the administrator gives this type of response; return their ids."""
     person = await an_identity(db, "Sev", "Eral", supervisorId=str(company.administrator))
     application = company.ids["applications"]
     made = [await an_access_request(db, application_id=application, identity_id=person) for _ in range(2)]

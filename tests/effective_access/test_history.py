@@ -141,7 +141,7 @@ async def test_request_explains_access_from_its_resolution_until_another_request
 
 
 async def a_request(db: Db, ledger: UUID, identity: UUID, action: str, access: Access) -> UUID:
-    """Create an approved request for the permission, ready to be resolved."""
+    """Create an approved request for the permission Close, ready to be resolved."""
     asked = msgspec.structs.replace(CLOSE, requested_access=access)
     async with written(db, 0.1) as now:
         id = await an_access_request(

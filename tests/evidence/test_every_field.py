@@ -49,7 +49,7 @@ REFERENCES = ("application", "entitlement", "person", "reviewer")
 
 
 def another(value: Any, field: str = "") -> Any:
-    """Return another value of the same kind."""
+    """Return a different value, of the same type if the given one is not empty."""
     if value is None and field in REFERENCES:
         return {"id": "forged", "name": "forged"}
     match value:

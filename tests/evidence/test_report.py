@@ -81,7 +81,7 @@ async def story(client: httpx2.AsyncClient, db: Db, config: Config) -> Story:
 
 
 def without_times(rows: list[list[str]]) -> list[list[str]]:
-    """Return the rows without times that come from the clock."""
+    """Return the rows with `<time>` instead of each time."""
     return [[re.sub(r"20[23][0-9]-\d\d-\d\d \d\d:\d\d:\d\d UTC", "<time>", cell) for cell in row] for row in rows]
 
 

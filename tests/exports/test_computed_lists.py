@@ -64,7 +64,7 @@ async def a_bank(db: Db) -> dict[str, Any]:
 
 
 async def _a_request(db: Db, bank: UUID) -> None:
-    """Create a completed request that added one of the clerks to the group."""
+    """Create a completed request that added one person to the group Clerks."""
     person = await fetch_value(db, "SELECT identity_id FROM accounts WHERE username = 'user01'")
     asked = NewPrivilege(header="Group", permission="Clerks")
     await an_access_request(db, application_id=bank, identity_id=person, privileges=[asked])

@@ -1,4 +1,4 @@
-"""Read exports of other products correctly as proposed, without changes.
+"""Test that exports of other products are read correctly as proposed, without changes.
 
 The files have the headers, words and peculiarities of public exports, with invented people.
 """

@@ -1,4 +1,4 @@
-"""Test that accounts that memberships or permissions name but no file lists are reported."""
+"""Test that accounts are reported if memberships or permissions name them but no list of users contains them."""
 
 from pathlib import Path
 

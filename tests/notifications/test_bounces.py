@@ -59,7 +59,7 @@ async def bounce(client: httpx2.AsyncClient, mail: str) -> tuple[str | None, str
 
 @pytest.fixture
 async def sent(db: Db, company: Company, mail: Mailbox, desk: Desk) -> EmailMessage:
-    """Return the message to Grace that the mail server accepted."""
+    """Send a message to Grace, and return it as the mail server accepted it."""
     await ask(db, company)
     await desk.work()
     assert await outcomes(db) == ["sent"]

@@ -26,7 +26,7 @@ from tests.webhooks.sending import a_hook
 
 
 def examined(url: str, folder: Path) -> tuple[int, dict[str, Any]]:
-    """Return the exit code, and the failed checks by name."""
+    """Return the exit code, and the findings that are not OK, by check."""
     said = rolecall("doctor", "--json", "--data-dir", folder, ROLECALL_DATABASE_URL=url)
     assert said.stdout, said.stderr
     found = json.loads(said.stdout)

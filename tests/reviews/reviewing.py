@@ -46,7 +46,7 @@ async def submit_all(client: httpx2.AsyncClient, review: str) -> None:
 
 
 async def keep_all(client: httpx2.AsyncClient, review: str) -> None:
-    """Keep every item, and submit for every reviewer."""
+    """Keep every item, and submit all decisions."""
     for item in await items_of(client, review):
         await decide(client, item, "Keep")
     await submit_all(client, review)

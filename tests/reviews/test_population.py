@@ -190,7 +190,7 @@ async def keep_everything(client: httpx2.AsyncClient, review: str) -> None:
 
 
 async def import_account(db: Db, application: Any, username: str, is_active: bool) -> None:
-    """Import data in which an account is active or disabled."""
+    """Import an account as active or, if `is_active` is false, as disabled."""
     run = await a_finished_import(db, application)
     number = await fetch_value(db, "SELECT number FROM accounts WHERE username = %(name)s", name=username)
     sql = "UPDATE account_versions SET until_import = %(run)s WHERE account_number = %(n)s AND until_import IS NULL"

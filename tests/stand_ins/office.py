@@ -24,7 +24,7 @@ class Office:
 
 
 async def approve(db: Db, person: UUID, request: UUID, reviewer: UUID, now: datetime | None = None) -> str:
-    """Respond as a signed-in person; return the text of the activity entry, or of the refusal."""
+    """Approve as a signed-in person; return the text of the activity entry, or the reason for the refusal."""
     caller = await caller_of(db, person, now)
     try:
         async with db.transaction():

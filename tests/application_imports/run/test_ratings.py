@@ -32,7 +32,7 @@ CRITICAL = files("Chiefs,Books,Close,Grant,Critical", "Clerks,Books,Read,Grant,L
 
 @pytest.fixture
 async def ledger(db: Db, imports: Imports) -> UUID:
-    """Create an application in which clerks are rated Critical, because their parent group may close the books."""
+    """Create an application whose group Clerks is rated Critical, because its parent group may close the books."""
     id = await an_application(db, "Ledger")
     await imports.finish(id, CRITICAL)
     return id

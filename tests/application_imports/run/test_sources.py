@@ -23,7 +23,7 @@ Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]
 
 @asynccontextmanager
 async def speaking(behave: Behaviour) -> AsyncIterator[str]:
-    """Serve raw bytes on loopback."""
+    """Run a server on loopback whose raw response `behave` writes; yield its URL."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
