@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import lru_cache
 
 from rolecall.settings.model import CUSTOM_FIELDS
 
@@ -91,6 +92,8 @@ def no_such_group(name: str, known: Iterable[str]) -> str:
     return f"The connector has no file group {name}; {advice}"
 
 
+# Columns are compared with each other, so a wide file asks for the same headers millions of times.
+@lru_cache(maxsize=16_384)
 def same_header(text: str) -> str:
     """Normalize a header: ignore case, spaces, dashes and underscores."""
     return "".join(c for c in text.casefold() if not c.isspace() and c not in "-_")
