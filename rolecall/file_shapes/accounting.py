@@ -1,6 +1,7 @@
 """Account for everything that a file has: each column, sheet and list, with what becomes of it."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
@@ -102,11 +103,11 @@ def _mark_shared_levels(columns: Sequence[ColumnAccount], profiles: Mapping[str,
     `sign_of_access` marks columns that are levels on their own, such as those with a word for none.
     """
     words = {column.header: {fold(value) for value in profiles[column.header].distinct} for column in columns}
-    leveled = [each.header for each in columns if _may_have_levels(each, words[each.header])]
-    for column in columns:
+    leveled = [each for each in columns if _may_have_levels(each, words[each.header])]
+    counts = Counter(word for each in leveled for word in words[each.header])
+    for column in leveled:
         own = words[column.header]
-        others = [words[each] for each in leveled if each != column.header]
-        if column.header in leveled and 2 * len(own & set().union(*others)) >= len(own):
+        if 2 * sum(counts[word] > 1 for word in own) >= len(own):
             column.may_be_access = Sign.LEVELS
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from rolecall.applications.field_words import NOTHING_HELD, REFUSES
 from rolecall.applications.file_shape import JSON
@@ -86,26 +87,34 @@ def held_together(lists: Sequence[Profile]) -> list[Profile]:
     A column is not added if it may name the same groups in another way, such as by codes, or if its values may mean
     something else: a role with the name of a group, or the role that an account has in the group of its row.
     """
-    held = list(lists[:1])
-    for column in lists[1:]:
-        is_added = held[0].separator is not None or bool(_kinds(column) & _kinds(held[0]))
-        if is_added and not column.is_opaque and not any(_conflicts(column, other) for other in held):
-            held.append(column)
-    return held
+    held: list[tuple[Profile, _Names]] = []
+    for column in lists:
+        names = _names_in(column)
+        if held:
+            is_added = held[0][0].separator is not None or not names.kinds.isdisjoint(held[0][1].kinds)
+            if not is_added or column.is_opaque or any(_conflict(names, other) for _, other in held):
+                continue
+        held.append((column, names))
+    return [column for column, _ in held]
 
 
-def _kinds(column: Profile) -> set[str]:
-    return _words(column) & HELD
+class _Names(NamedTuple):
+    """The words of a header, those of them that mean groups, and the values of the column."""
+
+    words: set[str]
+    kinds: set[str]
+    values: set[str]
 
 
-def _words(column: Profile) -> set[str]:
-    return {word.removesuffix("s") for word in words_of(column.header)} - _NAMING
+def _names_in(column: Profile) -> _Names:
+    words = {word.removesuffix("s") for word in words_of(column.header)} - _NAMING
+    return _Names(words, words & HELD, {*values_of(column, column.separator)})
 
 
-def _conflicts(column: Profile, other: Profile) -> bool:
+def _conflict(names: _Names, others: _Names) -> bool:
     """Return whether two columns name the same groups in two ways, or different groups with the same name."""
-    is_shared = bool({*values_of(column, column.separator)} & {*values_of(other, other.separator)})
-    return not is_shared and _words(column) == _words(other) if _kinds(column) & _kinds(other) else is_shared
+    is_shared = not names.values.isdisjoint(others.values)
+    return is_shared if names.kinds.isdisjoint(others.kinds) else not is_shared and names.words == others.words
 
 
 def values_of(column: Profile, separator: str | None) -> list[str]:

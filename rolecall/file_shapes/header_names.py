@@ -92,14 +92,16 @@ def is_name_of_person(header: str) -> bool:
     return "name" in words and bool(words & _PEOPLE) and not words & HELD
 
 
+_TOKENS = [frozenset(tokens.split()) for each in TOKENS.values() for tokens in each.split(",")]
+
+
+@lru_cache(maxsize=65_536)
 def is_known_header(cell: str) -> bool:
     """Return whether a text is a usual header of some field, or contains the usual words of one."""
     if len(cell) > _LONGEST_HEADER or "=" in cell:
         return False
     words = words_of(cell)
-    return any(name in KNOWN for name in names_of(cell)) or any(
-        set(tokens.split()) <= words for each in TOKENS.values() for tokens in each.split(",")
-    )
+    return any(name in KNOWN for name in names_of(cell)) or any(tokens <= words for tokens in _TOKENS)
 
 
 def is_flag(header: str) -> bool:

@@ -81,9 +81,9 @@ class ShapedTable:
 
         If there is no such column, raise BrokenFile, or add a blank column to a file of records.
         """
-        folded = [same_header(header) for header in self.headers]
         if name in self.headers:
             return str(self.headers.index(name))
+        folded = [same_header(header) for header in self.headers]
         if same_header(name) in folded:
             return str(folded.index(same_header(name)))
         for header, field in self.mapping.items():
