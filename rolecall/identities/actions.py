@@ -77,7 +77,7 @@ async def change_identity(
 async def withhold_email(db: Db, id: UUID, sign_in_email: str, now: datetime) -> None:
     """Prevent sign-in with a person's current e-mail until it is confirmed; until then they use `sign_in_email`.
 
-    A `sign_in_email` that is already stored stays, unless the given one is empty.
+    An e-mail that is already stored for sign-in is kept, unless `sign_in_email` is empty: then the person has none.
     """
     await execute(
         db,

@@ -221,7 +221,7 @@ _CANDIDATE = "SELECT i.id, i.first_name || ' ' || i.last_name AS name, i.email_a
 
 
 async def candidates(db: Db, words: str, limit: int = 10, within: tuple[UUID, ...] | None = None) -> list[Candidate]:
-    """Suggest active people who match the words, as `people` defines it."""
+    """Suggest active people who match the words (see `people`)."""
     conditions, given = PeopleFilters(status=IdentityStatus.ACTIVE, within=within).conditions()
     found, values = people(words, limit, conditions)
     return await _candidates(db, found, {**values, **given}, limit)
@@ -235,7 +235,7 @@ async def meant(db: Db, words: str) -> list[Candidate]:
 async def bearers(db: Db, email: str) -> list[Candidate]:
     """Return at most 10 people with this e-mail. While an e-mail is unconfirmed, the previous one counts instead.
 
-    Otherwise a person who enters the e-mail of someone else could receive what is meant for that person.
+    Otherwise a person whose new e-mail is in fact someone else's could be taken for the owner of that e-mail.
     """
     return await fetch_all(
         db,
