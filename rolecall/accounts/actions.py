@@ -14,7 +14,7 @@ async def pin_account(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
     """Pin an account to an identity, or pin it as never matched; imports do not change a pin."""
     body = check(PinBody, raw, await with_mentioned_identities(db, facts, raw))
     pin = Match.NEVER if body.never else Match.PINNED
-    # A matching that has already read the account could overwrite the pin.
+    # Without this lock, a running matching that has already read the account could overwrite the pin.
     await matching.take_turn(db)
     # Fires count_matching, keep_past and note_pin (schema/accounts.sql), note_to_evaluate (schema/duties.sql) and
     # recheck_requests (schema/access_requests.sql).

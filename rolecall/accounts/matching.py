@@ -48,7 +48,7 @@ _MATCH = f"""{_FITS},
 
 
 async def take_turn(db: Db) -> None:
-    """Take the lock of account matching until the transaction ends, so that no matching misses changes of another."""
+    """Take the lock of account matching until the transaction ends, so that matchings run one after another."""
     await execute(db, "SELECT lock_matching()")
 
 
@@ -89,7 +89,7 @@ async def match_changed_identities(db: Db, now: datetime) -> int:
         return 0
     await take_turn(db)
     now = max(now, clock.now())
-    # The conditions `<> ''` are those of partial indexes.
+    # Repeat the conditions `<> ''` of the partial indexes, so that PostgreSQL can use these indexes.
     return await execute(
         db,
         f"""WITH changed AS (DELETE FROM identities_to_match RETURNING *),

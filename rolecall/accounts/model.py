@@ -44,7 +44,7 @@ def valid(version: str, as_of: int | None) -> str:
     """Return an SQL condition: the row `version` is valid now or, if `as_of` is given, was valid after that import."""
     if as_of is None:
         return f"{version}.until_import IS NULL"
-    # The format `d` accepts only integers, so no other text gets into the SQL.
+    # The format `d` accepts only integers, so no SQL can be injected.
     held = f"({version}.until_import IS NULL OR {version}.until_import > {as_of:d})"
     return f"{version}.from_import <= {as_of:d} AND {held}"
 

@@ -19,9 +19,9 @@ from rolecall.core.errors import Invalid
 from rolecall.core.paging import Page, PastPage, WithoutData
 
 T = TypeVar("T")
-# SQL for a text that identifies the matches of all accounts at a moment: the texts of two moments differ if an account
-# changed its identity in between. The first match of an account is left out, because it also applies to earlier times.
-# A later correction of the past changes `matchings.number`, not this text.
+# SQL for a string that identifies the matches of all accounts at a moment: the strings of two moments differ if an
+# account changed its identity in between. The first match of an account is left out, because it also applies to earlier
+# times. A later correction of the past changes `matchings.number`, not this string.
 MATCHES_THEN = """concat_ws(' ',
     (SELECT max(since) FROM past_matches WHERE since <= %(moment)s::timestamptz),
     (SELECT max(until) FROM past_matches WHERE until <= %(moment)s::timestamptz),
@@ -77,7 +77,7 @@ async def moment_after(db: Db, import_number: int) -> datetime:
         number=import_number,
     )
     if moment is None:
-        raise Invalid.on("asOf", f"No import with the number {import_number} or lower has finished")
+        raise Invalid.on("asOf", f"No import with the number {import_number} or lower has finished; use a higher number")
     return moment
 
 

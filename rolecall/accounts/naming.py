@@ -1,8 +1,9 @@
 """Look up permissions and groups by the names that people write, in the catalogue of an application.
 
 Differences in case, white space and Unicode form are ignored if only one entry matches. An unknown name gets a
-complaint that may suggest similar names. An application that has imported no permissions (or no groups) accepts
-any name of a permission (or group) that does not look like a known name of the other kind.
+complaint that may suggest similar names. If an application has imported no permissions (or no groups), any name of a
+permission (or group) is accepted. But `look_up_permissions` refuses a name that looks like a known name of the other
+kind.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from rolecall.core.db import Db, fetch_rows
 from rolecall.core.text import name_key, skeletons
 
 K = TypeVar("K")
-# Searching a large catalogue is slow, so only the first unknown names of a request get suggestions.
+# Searching a large catalogue is slow, so only the first unknown names of each application get suggestions.
 _SUGGESTED = 3
 _MOST_NEAREST, _LEAST_LIKENESS = 3, 0.6
 
@@ -158,7 +159,7 @@ async def look_up_permissions(db: Db, asked: Sequence[tuple[UUID, PermissionName
         sections=[name.section for _, name in asked],
         permissions=[name.permission for _, name in asked],
     )
-    # Names without exactly one match go to `find`, which knows case in all alphabets (docs/decisions/0066).
+    # Names without exactly one match go to `find`, which ignores case in all alphabets (docs/decisions/0066).
     found = {n - 1: Lookup(PermissionName(*name)) for n, *name in rows}
     missing = [(n, application, name) for n, (application, name) in enumerate(asked) if n not in found]
     names = f"{_PERMISSIONS} UNION ALL {_GROUPS}"

@@ -326,9 +326,10 @@ async def permissions_of_groups(db: Db, group_ids: Sequence[UUID], as_of: AsOf =
 
 
 async def _permissions(db: Db, given: str, holders: str, ids: Sequence[UUID], as_of: AsOf) -> list[HeldPermission]:
-    """List the assignments of holders. `holders` selects holder, id, number, path and since; `given` is a WITH clause.
+    """List the assignments of holders. `holders` selects holder, id, number, path and since.
 
-    `number` is the account or group with the assignment; `path` lists the groups between it and the holder.
+    `number` is the account or group that has the assignment. `path` lists the groups on the way from the holder to
+    `number`, with `number` but without the holder. `given` contains the first queries of the WITH clause.
     """
     return await fetch_all(
         db,

@@ -25,9 +25,9 @@ _LARGEST_NUMBER = 2**31 - 1
 
 
 def _as_of(text: str) -> str:
-    """Check only the format; `moment_of` parses the text, because it knows the time zone."""
+    """Check only the format; `moment_of` parses the value, because it knows the time zone."""
     if text.isascii() and text.isdecimal():
-        # Eleven digits are enough, and `int` refuses texts of thousands of digits.
+        # Eleven digits are enough for the comparison, and `int` refuses strings of thousands of digits.
         if int(text[:11]) > _LARGEST_NUMBER:
             raise ValueError(_AS_OF_RULE)
         return text

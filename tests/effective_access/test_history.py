@@ -265,7 +265,7 @@ async def test_as_of_an_import_number_means_the_end_of_that_import(client: httpx
     assert beyond.json()["errors"][0]["message"].startswith("No import has the number 99")
     assert [there["accounts"][0]["username"] for there in first.json()["applications"]] == ["user0"]
     assert before.json()["errors"] == [
-        {"field": "asOf", "message": "No import with the number 0 or lower has finished"}
+        {"field": "asOf", "message": "No import with the number 0 or lower has finished; use a higher number"}
     ]
 
 
