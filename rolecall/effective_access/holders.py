@@ -23,7 +23,7 @@ from rolecall.effective_access.shapes import HolderAccount, HolderIdentity, Hold
 from rolecall.entitlements.shapes import EntitlementItem
 from rolecall.identities.model import IdentityStatus
 
-# The key of a holding is unique within its entitlement. In the history, it also identifies the period of a person.
+# The key of a holding is unique within its entitlement. In the history, it also contains the start of the match (`m`).
 _KEY = """concat_ws(' ', h.account, array_to_string(h.path, '>'), h.access, lower(h.during),
                     extract(epoch FROM lower(m.during)))"""
 
@@ -38,7 +38,7 @@ class _View(msgspec.Struct, frozen=True):
     during: str
     as_of: str
     order: str
-    # SQL for the periods `m` in which the account belonged to a person.
+    # SQL for the periods `m` in which the account belonged to an identity; in a list without history, one row of nulls.
     matches: str
 
     @property
@@ -66,7 +66,7 @@ _HISTORY = _View(
     during="unnest(range_agg(h.during))",
     as_of="NULL",
     order="lower(h.during) DESC, a.username, h.path, h.access, lower(m.during) DESC NULLS LAST",
-    # Only accounts with earlier matches can have belonged to another person.
+    # Only accounts with earlier matches can have belonged to another person. A pin applies to all times.
     matches="""(SELECT m.identity_id, m.during FROM matches_of(a) AS m, application_imports b
                 WHERE EXISTS (SELECT FROM past_matches p WHERE p.account_number = a.number AND a.pin IS NULL)
                 AND b.number = lower(h.during) AND m.during && tstzrange(b.build_end, r.build_end)
@@ -162,7 +162,7 @@ async def _last_import(db: Db, entitlement: EntitlementItem, as_of: datetime | N
 
 
 async def _state(db: Db, view: _View, entitlement: EntitlementItem, as_of: datetime | None) -> str:
-    """Return a text that changes with what a stored list depends on: former names and, for the history, matches."""
+    """Return what a stored list depends on, as a string: former names and, for the history, matches."""
     rows = await fetch_rows(db, "SELECT id FROM former_selves(%(id)s)", id=entitlement.id)
     joined = f"joined {' '.join(sorted(str(id) for (id,) in rows))}"
     if view is _HOLDERS:

@@ -36,7 +36,8 @@ class _StoredStep(msgspec.Struct, array_like=True):
     lost: list[int]
 
 
-# Count an account once, even if it holds the entitlement on several paths. Store all steps together, for one chart.
+# Count an account once, even if it holds the entitlement through several paths. Store all steps in one value, because
+# they are always read together.
 _STEPS = f"""SELECT asked.list, counted.key
     FROM unnest(%(names)s::text[], %(ids)s::uuid[], %(numbers)s::int[]) AS asked (list, id, number)
     CROSS JOIN LATERAL (

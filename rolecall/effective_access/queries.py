@@ -33,7 +33,7 @@ from rolecall.effective_access.shapes import (
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import PersonReference
 
-# Later than every stored time. Used as the end of an open period, and as the time of queries about now.
+# Later than every stored time. Used as the end of an open period, and as the time of queries about the present.
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 # The key of granted access in requests and models: application, whether it is a group, header, section, permission. A
 # group has no header, because its nomenclature may change.
@@ -57,7 +57,7 @@ class _HeldEntry(msgspec.Struct, frozen=True):
 
 
 class _FulfilledRequest(msgspec.Struct, frozen=True):
-    """A request that granted access; `account` is the username if the request names an account."""
+    """A request that granted access; `account` is the username if the request names an account that was imported."""
 
     account: str | None
     reason: RequestReason
@@ -115,7 +115,7 @@ async def access_of_account(db: Db, id: UUID, as_of: datetime | None) -> AccessO
 async def _entries(
     db: Db, accounts: Sequence[tuple[Account, int | None]], identity_id: UUID | None, as_of: datetime | None
 ) -> dict[UUID, list[AccessEntry]]:
-    """Return the access entries of each of these accounts, which belong to one identity, by account id."""
+    """Return the access entries of these accounts by account id. All accounts belong to `identity_id`, or to nobody."""
     held: dict[UUID, list[_HeldEntry]] = defaultdict(list)
     # Query accounts with the same last import together: accounts of one application or, without `as_of`, all.
     for number, alike in groupby(accounts, key=lambda entry: entry[1]):
@@ -186,9 +186,9 @@ async def imports_by_number(db: Db, numbers: Iterable[int]) -> dict[int, ImportR
 
 
 async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetime | None) -> dict[UUID, datetime]:
-    """Return when the first import of each given application finished, and of others without data yet at `as_of`.
+    """Return when the first import finished, for each given application and all others without data at `as_of`.
 
-    Of the others, identity sources count only if they have accounts.
+    Of the others, identity sources are included only if they have accounts.
     """
     rows = await fetch_rows(
         db,
