@@ -50,7 +50,7 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     body = check(OnboardBody, raw, facts)
     await permitted.require_own_people(db, caller, None, body.identity)
     email = body.identity.email or ""
-    # Look before the identity is created, because the search would find the new person too.
+    # Search before creating the identity; afterwards the search would find the new person too.
     is_taken = bool(email and await active_with_email(db, email))
     identity_id = await identities.create_identity(db, body.identity, facts.now)
     # Withhold the e-mail until it is confirmed. If two people shared it, neither could sign in. A caller who entered
@@ -157,7 +157,7 @@ async def cancel_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
     body = check(CancelBody, raw, facts)
     _require_unfinished(event)
     await permitted.require(db, EventVerb.CANCEL, caller, identity_id=event.identity_id, reporter_id=event.reporter.id)
-    # Find this out before `cancel_stages` changes the stages.
+    # Read the stages before `cancel_stages` changes them.
     never_joined = event.type is EventType.ONBOARD and not _has_taken_effect(event)
     await cancel_stages(db, event)
     await record(db, event, caller, "Canceled", f"{event.type} canceled", facts.now)

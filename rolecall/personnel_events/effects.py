@@ -33,10 +33,10 @@ async def make_requests(db: Db, event: LockedEvent, now: datetime) -> None:
 
 
 async def disable_leaver(db: Db, event: LockedEvent, now: datetime) -> None:
-    """At an offboarding, disable the leaver and cancel requests that would give them access.
+    """On offboarding, disable the leaver, and cancel requests that would give them access.
 
-    Also request the removal of accounts that appeared after the approval began. The last active administrator stays
-    active, because someone must be able to assign roles; a comment says so.
+    If the leaver is the last active administrator, add a comment instead, because someone must be able to assign roles.
+    In both cases, request the removal of accounts that appeared after the approval began.
     """
     if event.type is not EventType.OFFBOARD:
         return
@@ -62,14 +62,14 @@ async def _remove_late_accounts(db: Db, event: LockedEvent, now: datetime) -> No
     late = [held for held in situation.accounts if held.is_active and (held.application_id, held.username) not in known]
     dates = EventDates(event.needed_on, event.needed_until)
     planned = planned_requests(event.type, event.identity_id, dates, msgspec.structs.replace(situation, accounts=late))
-    # Provision and Verification work on the requests of Approval (`works_on`), so these belong to Approval too.
+    # Provision and Verification work on the requests of Approval (`works_on`), so the new requests belong to it too.
     made = await _create(db, event, StageName.APPROVAL, planned, now)
     if not made:
         return
     why = "The account appeared after the approval began"
     await record_activity_of(db, made, author=SYSTEM.name, action="Found", content=why, now=now)
     names = ", ".join(held.username for held in late)
-    content = f"Accounts that appeared after the approval began are removed too: {names}"
+    content = f"Requested the removal of accounts that appeared after the approval began: {names}"
     await record_activity(db, event.id, author=SYSTEM.name, action="Accounts Found", content=content, now=now)
 
 
@@ -98,7 +98,7 @@ async def _withhold_email(db: Db, event: LockedEvent, old: str, new: str, now: d
     if old.lower() == new.lower():
         return
     await identities.withhold_email(db, event.identity_id, old, now)
-    said = f"The person signs in with {old or 'no e-mail'} until {new} is confirmed"
+    said = f"The person {f'signs in with {old}' if old else 'cannot sign in'} until {new} is confirmed"
     await record_activity(db, event.id, author=SYSTEM.name, action="E-mail Not Confirmed", content=said, now=now)
 
 

@@ -123,7 +123,8 @@ async def require_own_people(
 async def _require_free_email(db: Db, caller: Caller, identity_id: UUID | None, email: str) -> None:
     """Prevent people without `identities:write` from taking over another person's sign-in.
 
-    Tokens may set any e-mail, as the API promises, but nobody can sign in with it until it is confirmed.
+    Tokens may set any e-mail, as the API promises. If a token without this scope gives a new person an e-mail that is
+    taken, or an existing person another e-mail, nobody can sign in with it until it is confirmed.
     """
     if not caller.is_person or Scope.IDENTITIES_WRITE in caller.scopes:
         return

@@ -124,7 +124,7 @@ async def _other_leave(db: Db, event: LockedEvent) -> int | None:
 
 
 async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]) -> _Limits:
-    """Return limits for access that other requests removed or lowered, and for groups that no longer exist.
+    """Return limits for access that other requests remove or lower, and for groups that no longer exist.
 
     A group that no file ever listed is known only by its members, so it sets no limit when it has no members.
     The suspended access was read from the last import before the suspension. Requests that were resolved before that
@@ -149,7 +149,7 @@ async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestD
              AND NOT EXISTS (SELECT FROM group_versions now WHERE now.group_number = g.number
                              AND now.until_import IS NULL)""",
         identity=event.identity_id,
-        # The suspensions of a leave are created together, so the first one has the time of all.
+        # All suspensions of a leave are created at the same time, so take the time from the first one.
         since=suspended[0].activity[0].created_date,
         applications=list({request.target.application.id for request in suspended}),
         names=[privilege.permission.permission for request in suspended for privilege in request.target.privileges],

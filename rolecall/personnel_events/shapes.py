@@ -57,7 +57,7 @@ class EventDetail(EventItem):
 
 def _today_or_later(moment: datetime, info: ValidationInfo) -> datetime:
     facts = facts_of(info)
-    # An effective date begins in the time zone of the service (docs/decisions/0059).
+    # An effective date is a day in the time zone of the service (docs/decisions/0059).
     if moment.astimezone(facts.zone).date() < facts.today:
         raise broken("{name} must be today or later")
     return moment

@@ -225,7 +225,8 @@ async def test_account_that_appears_after_approval_is_removed_too(
     assert requests(event) == [("Remove", "ada", "Open"), ("Remove", "alovelace", "Open")]
     assert [stage["status"] for stage in event["stages"]] == ["Completed", "Open", "Scheduled"]
     activity = {entry["action"]: entry["content"] for entry in event["activity"]}
-    assert activity["Accounts Found"] == "Accounts that appeared after the approval began are removed too: alovelace"
+    found = "Requested the removal of accounts that appeared after the approval began: alovelace"
+    assert activity["Accounts Found"] == found
     late = await read(client, f"{REQUESTS}/{event['stages'][0]['accessRequests'][1]['id']}")
     assert late["target"]["privileges"][0]["permission"]["permission"] == "Posters"
     assert ("Found", "The account appeared after the approval began") in [
