@@ -77,7 +77,8 @@ async def moment_after(db: Db, import_number: int) -> datetime:
         number=import_number,
     )
     if moment is None:
-        raise Invalid.on("asOf", f"No import with the number {import_number} or lower has finished; use a higher number")
+        message = f"No import with the number {import_number} or lower has finished; use a higher number"
+        raise Invalid.on("asOf", message)
     return moment
 
 
