@@ -44,7 +44,7 @@ def _not_lower(held: Access, asked: Access) -> str | None:
 
 
 async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) -> tuple[NewRequest, list[Problem]]:
-    """Return the Restore with the suspended access that `asked` names, and the problems.
+    """Return the Restore request with the suspended access that `asked` names, and the problems.
 
     If `asked` is empty, restore all suspended access. The keys of `asked` are indexes in the body.
     """
@@ -58,9 +58,7 @@ async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) 
         if taken is None:
             problems.append(Problem(field, f"{name.words()} of {new.target_name} is not suspended"))
         elif each.access not in (None, taken.requested_access):
-            problems.append(
-                Problem(field, f"Access must be {taken.requested_access}, the access that is still approved")
-            )
+            problems.append(Problem(field, f"Access must be {taken.requested_access}, the access that can be restored"))
     if len(set(names)) < len(names):
         problems.append(TWICE)
     if not asked:
@@ -115,7 +113,7 @@ _LEFT = f"""
 
 
 async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivilege]:
-    """Return the access that suspensions took away and that was not restored or removed since.
+    """Return the access that suspensions took away and that has not been restored or removed since.
 
     If later requests changed a privilege, return the lowest of these levels: its access before the suspension, the
     access that the last approved request left, and the access that each pending request after it would leave.
@@ -186,7 +184,8 @@ async def overtaken(db: Db, requests: Sequence[AccessRequestDetail]) -> dict[UUI
             held = each.initial_access or Access.NONE
             if raises(held, each.requested_access):
                 name = PermissionName(each.header, each.section, each.permission).words()
-                found[id] = f"{new.target_name} now has {name} as {held}: {each.requested_access} would raise it"
+                why = f"{new.target_name} has {name} as {held} now, so {each.requested_access} would raise the access"
+                found[id] = f"{why}; make a new request if it is still needed"
     return found
 
 

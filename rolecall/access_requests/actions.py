@@ -247,7 +247,7 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
 async def _acting(db: Db, locked: _LockedRequest, caller: Caller) -> tuple[Caller, Standing]:
     """Return the caller whose permissions apply, and the standing of that caller.
 
-    For a token whose owner is not an administrator, this is the owner.
+    For a token whose owner is not an administrator, this is the owner of the token.
     """
     if locked.owner is None or locked.owner.role == Role.ADMINISTRATOR:
         return caller, locked.standing
@@ -319,7 +319,7 @@ async def _asked_reviewer(db: Db, locked: _LockedRequest, body: RespondBody, cal
 
 
 async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> None:
-    """Lower the approved access. A reviewer cannot raise it; of several reviewers, the lowest access applies."""
+    """Lower the approved access. A reviewer can neither raise it nor undo what another reviewer lowered."""
     if not body.approved_access:
         return
     if (body.type, body.response) != (RequirementType.APPROVE, Response.APPROVED):
@@ -345,7 +345,7 @@ async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> No
             problems.append(Problem(f"{field}.access", f"Access must be lower than {standing[name][0]}"))
     if problems:
         raise Invalid(*problems)
-    # Conflicts that exist without the lowered access are not refused here.
+    # Conflicts that the request would create before the access is lowered are not refused here.
     before = (await rechecking.recheck(db, [locked.id])).get(locked.id)
     await execute(
         db,

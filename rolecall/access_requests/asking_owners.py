@@ -110,7 +110,7 @@ async def _ask(db: Db, verdicts: Sequence[ConflictVerdict]) -> _Rows:
     news = [each.request.new for each in verdicts]
     people = await people_for(db, policy, news, {one.conflict.owner_id for each in verdicts for one in each.asked})
     ids = [each.request.id for each in verdicts]
-    # Read the last number before requirements are withdrawn, so that no number is used again.
+    # Read the last number of a requirement before requirements are withdrawn, so that no number is used again.
     last = await fetch_rows(
         db,
         """SELECT request_id, max(rule) + 1, coalesce(

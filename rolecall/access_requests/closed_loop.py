@@ -112,14 +112,14 @@ async def _verify_or_reopen(db: Db, requests: list[AccessRequestDetail], state: 
     for request in requests:
         judgement = judge(request, state)
         source = run.named(judgement.contents)
-        # An import from before the request was resolved cannot show that the work was not done.
+        # An import that was created before the request was resolved cannot contradict the request.
         is_older = request.resolved_on is not None and run.created_at < request.resolved_on
         if judgement.is_proved:
             proved[request.id] = f"{source} shows the requested access"
         elif judgement.contradictions and not is_older:
             contradicted[request.id] = f"{source} contradicts the request: {'; '.join(judgement.contradictions)}"
     for id in await _carried_out_by_supplier(db, run, list(proved)):
-        supplier = f"{run.created_by}, who carried it out, supplied the data"
+        supplier = f"{run.created_by}, who carried out the request, supplied the data"
         doubtful[id] = f"{proved.pop(id)}, but {supplier}: another person must verify it"
     await moving.verify(db, list(proved), SYSTEM, now, proved)
     await _leave_to_people(db, doubtful, now)

@@ -102,7 +102,7 @@ async def _insert_conflicts(
 def _made_together(requests: Mapping[UUID, NewRequest]) -> set[UUID]:
     """Return the requests of people for whom one of these requests may remove access, or several restore access.
 
-    Only these requests can depend on each other.
+    Only the returned requests can depend on each other.
     """
     taking = {new.identity_id for new in requests.values() if new.action not in _ONLY_GIVE}
     restored = Counter(new.identity_id for new in requests.values() if new.action is RequestAction.RESTORE)

@@ -31,7 +31,7 @@ _Turned = tuple[int, set[UUID]]
 class _DutiesOfAccess(msgspec.Struct, frozen=True):
     """The duties that access gives, and the duties that open requests take from it.
 
-    For a membership, `given` and `taken` include changes of the group and of the groups above it by open requests.
+    For a membership, `given` and `taken` include what open requests change for the group and the groups above it.
     """
 
     given: Sequence[_Turned] = ()
@@ -113,7 +113,7 @@ def _whole_group(new: NewRequest) -> list[OpenChange]:
 
 
 async def checked(db: Db, news: Sequence[NewRequest], turns: Sequence[int], *, of_groups: bool) -> list[CheckedRequest]:
-    """Return each request with the duties that its privileges would give or take away."""
+    """Return each request with the duties that it would give or take away."""
     changes = [[change_of(new, each) for each in new.privileges] or _whole_group(new) for new in news]
     given = await _given(db, [one for each in changes for one in each], of_groups=of_groups)
     return [

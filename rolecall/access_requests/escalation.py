@@ -52,7 +52,7 @@ async def add_reviewers(
 
     With `supervisors`, add the supervisors of the reviewers; otherwise, or if no supervisor is available, add
     administrators. With `absent_on`, add reviewers only to rules to which nobody can respond at that time. If nobody
-    else is left, these rules also ask administrators who were asked under other rules of the request.
+    else is left, add administrators who review under other rules of the request or, without any, `Administrators`.
     """
     statement = _SILENT if absent_on is None else _ABSENT
     awaited = {"types": list(AWAITED.keys()), "statuses": list(AWAITED.values())}

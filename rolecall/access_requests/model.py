@@ -230,7 +230,7 @@ class RelatedItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PriorApproval(msgspec.Struct, frozen=True):
-    """An approval that was given before the request was made, such as by a review."""
+    """An approval that was given before the request was made, for example in a review."""
 
     reason: str
     reviewer_id: UUID

@@ -44,7 +44,7 @@ async def lock(db: Db, ids: Ids) -> None:
 async def move(
     db: Db, move: Move, ids: Ids, caller: Caller, now: datetime, text: Text | None = None, **columns: object
 ) -> list[UUID]:
-    """Change the status of the requests that allow the move, skip the others, and return the ids of those changed.
+    """Move the requests whose status allows it, skip the others, and return the ids of the moved requests.
 
     Also set `columns`.
     """
@@ -95,7 +95,7 @@ async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | 
 
 
 async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
-    """Ask administrators to verify if every asked verifier provisioned the request, so that someone can respond."""
+    """Ask administrators to verify requests whose verifiers have all provisioned them or are assigned to them."""
     rules = await fetch_rows(
         db,
         """SELECT v.request_id, v.rule, v.last, v.reason,

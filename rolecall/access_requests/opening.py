@@ -92,8 +92,8 @@ async def resume(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
 
 async def move_due(db: Db, now: datetime) -> bool:
     """Start and resume a batch of requests that are due; return whether more may be due."""
-    # Each of the two moves is allowed in only one status, which `min` returns. `greatest` ignores NULLs, because a
-    # request without a scheduled start can be postponed. Do not wait for locked requests: the next tick finds them.
+    # Each of the two moves is allowed in only one status, which `min` returns. A request without a scheduled start
+    # can be postponed, and `greatest` ignores the NULL. Do not wait for locked requests: the next tick finds them.
     found = [
         await fetch_rows(
             db,

@@ -44,7 +44,7 @@ CHOSEN_BY_THEM = (
     "another person must decide"
 )
 SECOND_RESPONSE = (
-    "You respond to this request yourself or for another reviewer; another person must respond for this one"
+    "You respond to this request yourself or for another reviewer; another person must respond for this reviewer"
 )
 ONLY_YOURSELF = "Stand-in ID must be your own: only a token can record the response of another person"
 NOT_INVOLVED = (
@@ -83,7 +83,7 @@ class Standing(msgspec.Struct, frozen=True):
     asked: list[str]
     is_assignee: bool
     is_provisioner: bool
-    # Everyone who resolved the request or was its assignee when it was resolved, even if it was reopened since, and the
+    # Everyone who resolved the request or was its assignee when it was resolved, even if it was reopened later, and the
     # owners of the tokens among them. Empty unless the request is Resolved.
     carried_out_by: list[UUID]
     # The caller is a token whose owner carried out the request in person.
@@ -245,7 +245,8 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
 async def carried_out_among(db: Db, caller_id: UUID, request_ids: Sequence[UUID]) -> set[UUID]:
     """Return the requests that a caller must not verify, because the caller carried them out.
 
-    A person carried out what they or their tokens resolved; a token, only what its owner resolved in person.
+    For a person, these are requests that they or their tokens resolved or were assigned; for a token, only those that
+    its owner carried out in person.
     """
     rows = await fetch_rows(
         db,

@@ -30,7 +30,7 @@ _Controls = Mapping[UUID, set[UUID]]
 
 
 class RecordedConflict(msgspec.Struct, frozen=True):
-    """A conflict that a request was known to create for a person; `owner_id` is the owner of the rule at that time."""
+    """A conflict that a request was known to create for a person; `owner_id` owned the rule at the last check."""
 
     response: RuleResponse
     owner_id: UUID | None
@@ -136,7 +136,7 @@ def _case(
         id,
         own.changes.gains,
         duty_changes.merged(each.changes.given for each in others if each.request.turn < request.number),
-        # Other requests may be canceled. Only `_after` counts on removals: those by requests of the same event.
+        # Other requests may be canceled, so only `_after` relies on removals: on those by requests of the same event.
         leaving=duty_changes.merged(each.changes.losses for each in others),
         repeated=own.changes.repeated,
         controls=duty_changes.controlling(own.changes, others, request.number),
@@ -152,7 +152,7 @@ def _case(
 
 
 def _after(proposal: AccessProposal, own: CheckedRequest, others: Sequence[OtherRequest]) -> AccessProposal:
-    """Return the proposal with the request's own losses, and with the losses and restored access of `others`."""
+    """Return the proposal with the losses of the request itself, and the losses and restored access of `others`."""
     return msgspec.structs.replace(
         proposal,
         losses=duty_changes.merged((own.changes.losses, *(each.changes.losses for each in others))),
@@ -227,14 +227,14 @@ def _verdict(cases: Sequence[_Case], now: Sequence[FoundConflict], later: Sequen
 
 def _reason_to_wait(conflict: PotentialConflict, numbers: Sequence[int]) -> str:
     named = " and ".join(f"#{number}" for number in numbers)
-    done = "is provisioned" if len(numbers) == 1 else "are provisioned"
-    return f"Provisioning waits until request {named} {done}: the rule {conflict} keeps these duties apart"
+    what = f"request {named} is" if len(numbers) == 1 else f"requests {named} are"
+    return f"Provisioning waits until {what} provisioned: the rule {conflict} keeps these duties apart"
 
 
 async def refuse_new_conflicts(db: Db, request_id: UUID, before: ConflictVerdict | None) -> None:
     """Refuse lowered access that creates a new conflict, for example because a control duty is no longer given.
 
-    The owner of the rule was not asked about that conflict. Rules that only warn refuse nothing.
+    Nobody has asked the owner of the rule to approve that conflict. Rules that only warn refuse nothing.
     """
     verdict = (await recheck(db, [request_id])).get(request_id)
     known = {each.conflict.rule_id for each in (*before.refused, *before.asked)} if before else set[UUID]()

@@ -47,7 +47,7 @@ class _RequestTarget(msgspec.Struct, frozen=True):
 async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | None, list[Problem]]:
     """Return the request, enriched with imported data, and its problems.
 
-    The request is None if its action, application or target is missing, or if a name in it has a problem.
+    The request is None if its action or application is missing, if it has no target or two, or if a name has a problem.
     """
     fields = valid_fields(NewRequestBody, raw, facts)
     entries = valid_entries(PrivilegeBody, raw.get("privileges"), facts, most=MOST_PRIVILEGES)
@@ -95,7 +95,7 @@ def _privilege(name: PermissionName, access: Access) -> NewPrivilege:
 async def _names(
     db: Db, application_id: UUID, entries: Mapping[int, PrivilegeBody]
 ) -> tuple[list[PermissionName], list[Problem]]:
-    """Return names in the application's spelling, and a problem for each name that is not in its catalogue."""
+    """Return names in the application's spelling, and a problem for each unknown name and for repeated names."""
     found = await look_up_permissions(db, [(application_id, entry.key) for entry in entries.values()])
     names = [lookup.name for lookup in found]
     problems = [

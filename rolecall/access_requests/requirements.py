@@ -126,7 +126,7 @@ def rule_owner(conflict: PotentialConflict, own: set[UUID | None], people: Peopl
 
 
 def response_rows(id: UUID, asked: Sequence[RuleReviewers], first: int = 0) -> list[dict[str, Any]]:
-    """Return the rows that ask the reviewers of these rules, numbered from `first`."""
+    """Return a row of `responses` for each reviewer of these rules; the rules are numbered from `first`."""
     return [
         {
             "request_id": id,

@@ -143,7 +143,7 @@ class AllowedRequests(msgspec.Struct, frozen=True):
 
 
 async def allowed_of_event(db: Db, planned: Sequence[NewRequest]) -> AllowedRequests:
-    """Return the requests that an event creates for its plan, without what rules block.
+    """Return the requests that an event creates from its plan, without the access that rules block.
 
     Check again until nothing more is blocked, because a privilege that was left out may have given a control duty.
     """

@@ -130,7 +130,7 @@ async def test_request_that_would_raise_access_when_it_starts_is_canceled(
     await let_the_worker_work(config, NOON + timedelta(days=3, minutes=1))
 
     canceled = await detail_of(client, lowering["id"])
-    why = "ada now has Books Post as None: Grant would raise it"
+    why = "ada has Books Post as None now, so Grant would raise the access; make a new request if it is still needed"
     assert (canceled["status"], [comment["content"] for comment in canceled["comments"]]) == ("Canceled", [why])
     others = [await detail_of(client, request["id"]) for request in (standing, removing, approved, not_due)]
     assert [request["status"] for request in others] == ["Open", "Open", "Open", "Scheduled"]

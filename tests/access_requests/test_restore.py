@@ -38,7 +38,7 @@ async def test_restore_gives_back_exactly_what_was_suspended(client: httpx2.Asyn
     request = await ask(client, cast, "Restore")
 
     assert more["errors"] == [
-        {"field": "privileges.0.access", "message": "Access must be Modify, the access that is still approved"},
+        {"field": "privileges.0.access", "message": "Access must be Modify, the access that can be restored"},
         {"field": "privileges.1.access", "message": "Books Close of ada is not suspended"},
     ]
     assert asked(request) == [("Post", "Modify", "Modify"), ("Read", "Grant", "Grant")]
@@ -139,7 +139,7 @@ async def test_restore_gives_back_at_most_what_is_still_approved(client: httpx2.
 
     assert waiting["status"] == "Pending"
     assert more["errors"] == [
-        {"field": "privileges.0.access", "message": "Access must be Grant, the access that is still approved"}
+        {"field": "privileges.0.access", "message": "Access must be Grant, the access that can be restored"}
     ]
     assert [(name, given) for name, _, given in asked(rest)] == [
         ("Post", "Grant"),

@@ -110,7 +110,7 @@ async def test_upload_by_the_person_who_carried_out_a_request_does_not_verify_it
     assert await status_of(db, id) == "Resolved"
     (entry,) = await entries_of(db, id)
     assert entry.endswith(
-        "shows the requested access, but Peter Hopper, who carried it out, supplied the data: "
+        "shows the requested access, but Peter Hopper, who carried out the request, supplied the data: "
         "another person must verify it"
     )
 
