@@ -1,6 +1,6 @@
 """Accept flagged access until a date.
 
-The owner of the application accepts or, if the owner cannot, an administrator. The reviewer who decided never accepts.
+The owner of the application accepts or, if the owner cannot, an administrator. A reviewer of the item never accepts.
 """
 
 from collections.abc import Sequence
@@ -110,7 +110,7 @@ async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID
     """Return the person who accepts; raise Conflict or Invalid if they may not.
 
     Only the owner of the application can accept; an administrator can if the owner cannot. Nobody can accept an item
-    that they decided or that is about their own account.
+    that they review or decided, or that is about their own account.
     """
     if caller.is_person and given not in (None, caller.id):
         raise Invalid.on("identityId", "Identity ID must be your own: you cannot accept for another person")
@@ -119,7 +119,8 @@ async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID
     person = given or caller.id
     if await _has_decided(db, item, [person, await own_id(db, caller)]):
         raise Conflict(
-            "The reviewer who decided an item cannot accept it. Ask the owner of the application or an administrator"
+            "A person who reviews or decided an item cannot accept it."
+            " Ask the owner of the application or an administrator"
         )
     if await _is_own(db, item, [person, await own_id(db, caller)]):
         raise Conflict("The item is about this person's own account; another person must accept it")
@@ -138,7 +139,7 @@ async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID
 
 
 async def _can_accept(db: Db, item: ReviewItemDetail, owner: UUID | None) -> bool:
-    """Return whether the application has an owner who neither decided the item nor holds the account."""
+    """Return whether there is an owner who neither reviews nor decided the item, and whose own account it is not."""
     return owner is not None and not await _has_decided(db, item, [owner]) and not await _is_own(db, item, [owner])
 
 

@@ -184,7 +184,7 @@ async def open_review(
         digest=taken.digest,
         item_count=total(taken.equation),
     )
-    # The reviewer of a model may not be independent of some access that the model explains.
+    # A model may explain access that its reviewer must not decide, such as their own.
     if review.explained is Explained.BY_MODEL:
         await moving.release_obstructed(db, caller, review.id, None, now)
     opened = await queries.get(db, review.id)

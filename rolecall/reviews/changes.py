@@ -63,7 +63,7 @@ async def record_change(
 async def record_opening(db: Db, review_id: UUID, now: datetime) -> None:
     """Record which items were carried over, sampled or given to another reviewer when the review was opened.
 
-    No activity entries are written for the items, because the fields of the items show this.
+    No activity entries are written for the items, because the fields of the items show these changes.
     """
     await execute(
         db,

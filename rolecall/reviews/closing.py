@@ -219,7 +219,7 @@ async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> Revie
 
 
 async def _record_cancel(db: Db, caller: Caller, review: ReviewDetail, now: datetime) -> None:
-    """Record who canceled a review, and notify its owner if that drops decisions to revoke or change access."""
+    """Record who canceled a review, and notify its owner if decisions to revoke or change access are dropped."""
     dropped: int = await fetch_value(
         db,
         """SELECT count(*) FROM review_items

@@ -192,7 +192,7 @@ async def _withdraw_gone(db: Db, run: ComparedImport, now: datetime) -> None:
 async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
     """Mark flagged items Remediated if this import proves that their access is gone, and cite the import.
 
-    The items must be submitted or have a request that carries them out.
+    The items must be submitted or have a request that carries out the decision.
     """
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
@@ -311,7 +311,7 @@ async def _reopen(db: Db, run: ComparedImport, which: str, said: str, now: datet
 
 
 async def _uncover_returned(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Record withdrawn items whose access returned within a year after their review ended: nobody decided about it.
+    """Record withdrawn items whose access returned within a year after their review ended; nobody decided about it.
 
     The review then no longer covers the application. Access that a request approved after the review was opened is left
     out.

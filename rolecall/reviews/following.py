@@ -33,7 +33,7 @@ from rolecall.work_items.actions import record_activity_of
 
 
 async def follow_requests(db: Db, now: datetime, zone: ZoneInfo) -> None:
-    """Update the items of ended requests, and postpone requests that reach provisioning although access was accepted.
+    """Update the items of ended requests, and postpone removals of accepted access that reach provisioning.
 
     Items of canceled requests are flagged. Items of completed requests wait until an import proves the removal.
     """
@@ -309,7 +309,7 @@ async def retire_unknown(db: Db, now: datetime) -> None:
     # recheck_requests (schema/access_requests.sql).
     await execute(
         db,
-        # The first name tells identities that reviews create (`_unknown_person` in remediating.py) from others.
+        # The first name distinguishes the identities that reviews create (`_unknown_person` in remediating.py).
         """UPDATE accounts a SET identity_id = f.id, matched_on = %(now)s FROM (
                SELECT a.number, (array_agg(i.id))[1] AS id FROM identities u JOIN accounts a ON a.identity_id = u.id
                JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL

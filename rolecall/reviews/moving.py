@@ -1,7 +1,8 @@
 """Give items to other reviewers: pass them on, reassign them, or release them from the decision about a model.
 
 An item *below* a model item (`under_id`) is access that the model explains. It follows the decision about the model
-until it is released. It is released if the reviewer of the model must not decide it or has already submitted.
+until it is released: if the reviewer of the model must not decide it, or if the access returns after the decision
+about the model was submitted.
 """
 
 from collections.abc import Sequence
@@ -154,7 +155,8 @@ async def _move_below(
     """Give the items below moved model items to the models' new reviewers; release items that they must not decide."""
     rows = await fetch_rows(
         db,
-        """SELECT c.id, m.reviewer_id, 'Item #' || m.number || ', which decides about its model, has this reviewer'
+        """SELECT c.id, m.reviewer_id,
+                  'This reviewer decides item #' || m.number || ', the model that explains this access'
            FROM review_items c JOIN review_items m ON m.id = c.under_id
            WHERE m.id = ANY(%(ids)s) AND c.submission_id IS NULL AND c.status = ANY(%(left)s) ORDER BY c.list_key""",
         ids=list(ids),

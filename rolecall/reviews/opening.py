@@ -136,7 +136,7 @@ async def _group_by_model(db: Db, review: ReviewDetail, now: datetime) -> None:
         db,
         """INSERT INTO assigned_items
            SELECT c.place, coalesce(a.reviewer_id, m.first_id),
-                  'The model ' || w.name || ' explains it; its owner decides'
+                  'The model ' || w.name || ' explains the access; this reviewer decides about the model'
            FROM candidate_items c JOIN candidate_items m ON m.subject = 'Model' AND m.model_id = c.under_model
            JOIN access_models w ON w.id = m.model_id LEFT JOIN assigned_items a ON a.place = m.place""",
     )

@@ -1,4 +1,4 @@
-"""Check who may see and decide reviews: owners, reviewers and their stand-ins. Nobody decides about themselves."""
+"""Check who may see and decide reviews: owners, reviewers and stand-ins. Nobody decides about their own access."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime

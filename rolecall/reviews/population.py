@@ -269,7 +269,7 @@ _HELD = {
 
 
 async def _exclude_by_scope(db: Db, what: Taking) -> None:
-    """Mark what the scope excludes. A scope that narrows people also excludes accounts without a person."""
+    """Mark what the scope excludes. A scope limited to certain people also excludes accounts without a person."""
     scope = what.scope
     narrowed = scope.departments or scope.identity_types or scope.identity_ids or what.type is ReviewType.LEAVERS
     unmatched = Exclusion.UNMATCHED if narrowed else None

@@ -74,7 +74,7 @@ class _Removal(msgspec.Struct, frozen=True):
     @property
     def key(self) -> tuple[Any, ...]:
         """Return what identifies a request: the application, the account or group, and the start date."""
-        # Use texts, because requests are sorted by this key and None cannot be compared.
+        # Use strings, because requests are sorted by this key and None cannot be compared.
         start = self.until.isoformat() if self.decision == Decision.KEEP_UNTIL and self.until else ""
         return str(self.application_id), self.username or "", self.group_name or "", start
 
@@ -218,7 +218,7 @@ async def _unknown_person(db: Db, item: _Removal, now: datetime) -> UUID:
     raw = {"firstName": _UNKNOWN, "lastName": name, "identityType": IdentityType.UNKNOWN.value}
     body = NewIdentity.model_validate(raw, context=Facts(now=now, zone=UTC))
     id = await create_identity(db, body, now)
-    # A matching that has already read the account could overwrite the pin.
+    # Without this lock, a running matching that has already read the account could overwrite the pin.
     await matching.take_turn(db)
     # Fires count_matching, keep_past and note_pin (schema/accounts.sql), note_to_evaluate (schema/duties.sql) and
     # recheck_requests (schema/access_requests.sql).

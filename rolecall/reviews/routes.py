@@ -169,7 +169,7 @@ async def decide_review_items(db: Db, caller: Caller, id: str, raw: Json, facts:
 
 @operation("POST", "/{id:str}/submit", scope=_WRITE, body=SubmitBody, read_body=optional_json)
 async def submit_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> SubmissionDetail:
-    """Sign the decisions of a reviewer, who can then no longer change them. Requests carry them out.
+    """Sign the decisions of a reviewer, who can then no longer change them. Requests carry out the decisions.
 
     Items that were kept go to the reviewers of the next stage, if there is one.
     """
@@ -178,7 +178,7 @@ async def submit_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 @operation("GET", "/{id:str}", scope=_READ)
 async def get_review_item(db: Db, id: str) -> ReviewItemDetail:
-    """Get an item with its history, the previous review's decision, and what happened since the review was opened."""
+    """Get an item with its history, the previous review's decision, and changes since the review was opened."""
     return await item_queries.get_item(db, id)
 
 

@@ -209,7 +209,7 @@ class PreviousDecision(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ItemDrift(msgspec.Struct, frozen=True, rename="camel"):
-    """What happened since the review was opened; `import` is the import that changed or ended the access."""
+    """What has happened since the review was opened; `import` is the import that changed or ended the access."""
 
     state: Drift
     access: Access | None
@@ -273,8 +273,8 @@ class ReviewItem(_Item, frozen=True, rename="camel"):
     """Access, an account or a model to decide about.
 
     `moved` says why the reviewer is not the person that the stage names. `reasons` are named facts, `why` the requests
-    and models that explained the access when the review was opened, and `drift` what imports showed since. `isSample`
-    marks an item that would be carried over but must be decided by hand.
+    and models that explained the access when the review was opened, and `drift` what imports have shown since.
+    `isSample` marks an item that would be carried over but must be decided by hand.
     """
 
 

@@ -1,4 +1,4 @@
-"""Reviews that repeat: a template drafts a review every few months and, if set to, opens it."""
+"""Reviews that repeat: a template drafts a review every few months and, if `opens` is true, opens it."""
 
 from calendar import monthrange
 from datetime import datetime, timedelta
@@ -33,8 +33,8 @@ Days = Annotated[int, Field(ge=1, le=366)]
 class ReviewTemplate(msgspec.Struct, frozen=True, rename="camel"):
     """A review that repeats.
 
-    `review` is the body of each review, without name and due date. A review is due `daysToReview` after it is created.
-    `fault` says why the last review could not be created or opened, and is empty otherwise.
+    `review` is the body of each review, without name and due date. A review is due `daysToReview` days after it is
+    created. `fault` says why the last review could not be created or opened, and is empty otherwise.
     """
 
     id: UUID
@@ -113,7 +113,7 @@ async def get(db: Db, id: str | UUID) -> ReviewTemplate:
 
 async def _checked(db: Db, name: str, review: Json, facts: Facts) -> Jsonb:
     """Validate the fields of a template like those of a new review; return the fields that are known."""
-    # Any due date in the future serves for the check; each review gets its own.
+    # The check needs some due date in the future; each review gets its own.
     raw = _body(name, review, facts.now + timedelta(days=1), facts)
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     try:
@@ -197,7 +197,7 @@ def _months_later(moment: datetime, months: int) -> datetime:
 
 
 async def follow_template(db: Db, id: UUID, now: datetime, facts: Facts) -> None:
-    """Draft the next review of a template, and open it if the template is set to; once per due date."""
+    """Set the next date of a due template, draft its review and, if `opens` is true, open the review."""
     due = await fetch_rows(
         db,
         """SELECT first_on, every_months FROM review_templates
@@ -217,7 +217,7 @@ async def follow_template(db: Db, id: UUID, now: datetime, facts: Facts) -> None
     for row in moved:
         template = _from_row(row)
         try:
-            # Use a savepoint, so that the fault can be stored if the review fails.
+            # Use a savepoint, so that the fault can be stored if the review cannot be created or opened.
             async with db.transaction():
                 review_id = await _make(db, SYSTEM, template, facts)
         except RolecallError as error:

@@ -21,7 +21,7 @@ DECISION_PARTS = {
     "Revoke": ("revoke", "Revoke"),
 }
 WITHDRAWN = ("withdrawn", "Withdrawn")
-# The maximum number of holders of one entitlement that a page shows, to be decided together.
+# The maximum number of undecided items that one page shows to be decided together.
 MOST_HOLDERS = 1000
 # The maximum number of moved items, and of reasons for moving items, that a page shows.
 _MOST_MOVED = 50
@@ -33,7 +33,7 @@ class OwnProgress(msgspec.Struct, frozen=True):
     total: int
     left: int
     decisions: dict[str, int]
-    # The numbers of Approved and of Flagged items. Items whose access was removed are Remediated and not counted here.
+    # Counts of Approved and Flagged items. Items whose access was removed are Remediated, so they are not counted here.
     kept: int
     flagged: int
     requests_to_make: int
@@ -174,7 +174,7 @@ async def count_overdue(db: Db, now: datetime) -> int:
 
 
 class AccessToDecide(msgspec.Struct, frozen=True, rename="camel"):
-    """An entitlement with the number of its undecided items, in all and by recommendation."""
+    """An entitlement with the number of its undecided items, in total and by recommendation."""
 
     id: UUID
     name: str

@@ -82,7 +82,7 @@ async def test_items_below_a_reassigned_model_are_undecided_again(
 
     item = await emres_item(client, company, review)
     assert (item["status"], item["decision"], item["reviewer"]["name"]) == ("Pending", None, "Owen Park")
-    assert item["moved"] == f"Item #{model['number']}, which decides about its model, has this reviewer"
+    assert item["moved"] == f"This reviewer decides item #{model['number']}, the model that explains this access"
     assert await problems(db, review, tmp_path) == []
 
 
