@@ -174,7 +174,7 @@ def _taken(
 async def overtaken(db: Db, requests: Sequence[AccessRequestDetail]) -> dict[UUID, str]:
     """Return the requests that would raise access now but did not when they were made, each with the reason.
 
-    The access of the target may have been lowered since.
+    This happens if the access of the target has been lowered since.
     """
     watched = {request.id: again for request in requests if (again := _without_raises(request)).privileges}
     enriched = await enrich(db, list(watched.values()))

@@ -29,7 +29,7 @@ _Turned = tuple[int, set[UUID]]
 
 
 class _DutiesOfAccess(msgspec.Struct, frozen=True):
-    """The duties that access gives, and the duties that open requests take from it.
+    """The duties that one permission or group gives, and the duties that open requests take from it.
 
     For a membership, `given` and `taken` include what open requests change for the group and the groups above it.
     """
@@ -57,9 +57,9 @@ _NONE = _DutiesOfAccess()
 class GainsAndLosses(msgspec.Struct, frozen=True):
     """The access that a request would give and take away, each with its duties.
 
-    `repeated` is requested access that the target already holds, perhaps through a group that it leaves. `certain` are
-    the duties that the gained and repeated access gives even if no other open request is provisioned, without those
-    that an earlier request takes away.
+    `repeated` is requested access that the target already holds, perhaps through a group that the target leaves.
+    `certain` are the duties that the gained and repeated access gives even if no other open request is provisioned,
+    without those that an earlier request takes away.
     """
 
     gains: DutiesOf

@@ -1,7 +1,7 @@
 """Move access requests in bulk: a compare-and-set of the status, an activity entry and the events of the move.
 
-Functions that move requests return those that moved. Requests in a status that does not allow the move stay unchanged.
-The number of statements does not depend on the number of requests.
+Functions that move requests return the ids of the requests that moved. Requests in a status that does not allow the
+move stay unchanged. The number of statements does not depend on the number of requests.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -62,8 +62,8 @@ def _parts(groups: Iterable[Group]) -> dict[str, list[Any]]:
 async def take_turns_of_nesting(db: Db, *, of_groups: bool) -> bool | None:
     """Take a lock that serializes the checks of requests about groups (`of_groups`) with all other checks.
 
-    If no rule is in effect, take no lock and return None. Otherwise return whether there are requests about groups that
-    imports do not show yet.
+    If no rule keeps duties apart, take no lock and return None. Otherwise return whether there are requests about
+    groups that imports do not show yet.
     """
     found: bool | None = await fetch_value(db, "SELECT take_turns_of_nesting(%(of_groups)s)", of_groups=of_groups)
     return found

@@ -234,7 +234,7 @@ def _reason_to_wait(conflict: PotentialConflict, numbers: Sequence[int]) -> str:
 async def refuse_new_conflicts(db: Db, request_id: UUID, before: ConflictVerdict | None) -> None:
     """Refuse lowered access that creates a new conflict, for example because a control duty is no longer given.
 
-    Nobody has asked the owner of the rule to approve that conflict. Rules that only warn refuse nothing.
+    The owner of the rule was not asked to approve such a conflict. Conflicts of rules that only warn are allowed.
     """
     verdict = (await recheck(db, [request_id])).get(request_id)
     known = {each.conflict.rule_id for each in (*before.refused, *before.asked)} if before else set[UUID]()

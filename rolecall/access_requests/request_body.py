@@ -83,7 +83,7 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
 
 
 def _is_given(raw: Json, field: str) -> bool:
-    """Return whether the body has a value for a field; as in validation, blank text is no value."""
+    """Return whether the body has a value for a field; as in validation, a blank string is no value."""
     value = raw.get(field)
     return value is not None and not (isinstance(value, str) and is_blank(value))
 

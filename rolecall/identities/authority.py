@@ -4,7 +4,7 @@ The scopes of an API token decide what it may do. What a person may do depends o
 the record: for example, a request is about them or needs their response (or that of a person they stand in for), a
 person reports to them, or they own or provision the application. A person without a role, or with the role Provisioner,
 sees only their own records (`is_limited`): a record to which they have no relation is reported as not found. Each
-package reads the relations to its records in `permitted.py`; the table here says which relation allows which verb.
+package reads the relations to its records in `permitted.py`; `ALLOWED` says which relation allows which verb.
 """
 
 from collections.abc import Iterable, Mapping

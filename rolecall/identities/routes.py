@@ -57,7 +57,7 @@ async def search_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Pa
     """Find people by a prefix of their names, by e-mail, employee ID or id, and by status, type and department.
 
     If `q` contains `@`, a prefix of an e-mail is enough. With `whole`, names and e-mails must match completely. Without
-    filters, everyone is listed.
+    filters, everyone whom the caller may see is listed.
     """
     page, words = query["page"], query.get("q")
     within = await visible_people(db, caller, None)

@@ -25,7 +25,7 @@ def search_identities(
     """Find people by a prefix of their names, by e-mail, employee ID or id, and by status, type and department.
 
     If `text` contains `@`, a prefix of an e-mail is enough. With `whole`, names and e-mails must match completely.
-    Without filters, everyone is listed.
+    Without filters, everyone whom the caller may see is listed.
     """
     given = {"q": text, "whole": "true" if whole else None, "status": status, "type": type, "department": department}
     return describe.get(Page[answers.Identity], "/api/identities/search", **given)
