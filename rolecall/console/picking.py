@@ -67,7 +67,7 @@ async def access_like(db: Db, application_id: UUID | None, words: str) -> FoundA
         return FoundAccess([], "Choose the application first")
     if not words:
         return FoundAccess([], "Type a part of the name")
-    found = await queries.suggested(db, application_id, words)
+    found = await queries.suggested(db, [application_id], words)
     choices = [
         AccessChoice(
             line_of(PermissionName(one.header, one.section, one.name)),

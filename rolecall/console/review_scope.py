@@ -76,12 +76,8 @@ async def _found(db: Db, form: Form) -> FoundEntitlements:
     if not words:
         return FoundEntitlements("", [], "Type a part of the name")
     places = {id for text in form.get("applicationIds", []) if (id := guid(text))}
-    # The search can be limited to one application; for several, filter its results.
-    one = next(iter(places)) if len(places) == 1 else None
-    found = [
-        each
-        for each in await entitlements.suggested(db, one, words)
-        if not places or each.application.id in places
-        if str(each.id) not in form.get("entitlementIds", [])
-    ]
-    return FoundEntitlements(words, found, "" if found else "No other group or permission has these words in its name")
+    chosen = {id for text in form.get("entitlementIds", []) if (id := guid(text))}
+    found = await entitlements.suggested(db, places, words, chosen)
+    where = " of the chosen applications" if places else ""
+    advice = f"No other group or permission{where} has this text in its name. Search for another part of the name"
+    return FoundEntitlements(words, found, "" if found else advice)

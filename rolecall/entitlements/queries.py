@@ -1,6 +1,6 @@
 """Query the catalogue: groups and permissions of all applications, now or at a past moment."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -201,10 +201,26 @@ def rows_that_match(filters: EntitlementFilters, joins: str = "") -> tuple[str, 
 _MOST_SUGGESTED = 20
 
 
-async def suggested(db: Db, application_id: UUID | None, words: str) -> list[EntitlementItem]:
-    """Return the first 20 entitlements of one or all applications whose name contains a text, without holder counts."""
-    rows, values = rows_that_match(EntitlementFilters(application_id=application_id, search=words), _JOINS)
-    found = await fetch_rows(db, f"SELECT {_COLUMNS} {rows} ORDER BY e.list_key LIMIT {_MOST_SUGGESTED}", **values)
+async def suggested(
+    db: Db, application_ids: Collection[UUID], words: str, left_out: Collection[UUID] = ()
+) -> list[EntitlementItem]:
+    """Return the first 20 entitlements whose name contains `words`, without holder counts.
+
+    Search the given applications or, without any, all. Skip the entitlements in `left_out` and, unless exactly one
+    application is given, those of archived applications.
+    """
+    # Compare a single application with `=`, which an index in the order of the list supports.
+    one = next(iter(application_ids)) if len(application_ids) == 1 else None
+    rows, values = rows_that_match(EntitlementFilters(application_id=one, search=words), _JOINS)
+    several = "AND e.application_id = ANY(%(several)s)" if len(application_ids) > 1 else ""
+    found = await fetch_rows(
+        db,
+        f"""SELECT {_COLUMNS} {rows} {several} AND NOT e.id = ANY(%(left_out)s)
+            ORDER BY e.list_key LIMIT {_MOST_SUGGESTED}""",
+        several=list(application_ids),
+        left_out=list(left_out),
+        **values,
+    )
     return [from_row(row) for row in found]
 
 

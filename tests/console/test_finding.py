@@ -105,7 +105,7 @@ async def test_search_leaves_out_entitlements_that_the_catalogue_does_not_list(c
     await execute(company, "UPDATE applications SET is_archived = true WHERE name = 'Old ledger'")
 
     found = [one.about for one in await finding.search(company, "wires", SYSTEM) if one.kind == "Permission"]
-    suggested = [one.application.name for one in await entitlements.suggested(company, None, "wires")]
+    suggested = [one.application.name for one in await entitlements.suggested(company, [], "wires")]
 
     assert (found, suggested) == (["Ledger"], ["Ledger"])
 

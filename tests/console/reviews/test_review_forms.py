@@ -8,8 +8,9 @@ import httpx2
 
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.reviews import actions, templates
-from tests.builders import facts
+from tests.builders import an_application, facts
 from tests.console.reviews.reviewed import CLERK
+from tests.holdings import an_account
 from tests.reviews.company import Reviewed
 
 
@@ -45,13 +46,40 @@ async def test_scope_of_a_draft_can_be_limited_by_entitlement_and_identity_type(
     again = await administrator.get(f"{made.headers['location']}/edit")
 
     assert f'name="entitlementIds" value="{risky}">' in found.text
-    assert "No other group or permission has these words in its name" in none.text
+    assert "No other group or permission has this text in its name" in none.text
     assert f'name="entitlementIds" value="{risky}" checked' in shown.text
     assert 'value="Employee" checked' in shown.text
     assert "limited by people" in again.text
     scope = await fetch_value(db, "SELECT scope FROM reviews")
     assert (scope["entitlementIds"], scope["identityTypes"]) == ([risky], ["Employee"])
     assert scope["identityIds"] == [str(company.joana)]
+
+
+async def test_search_applies_the_scope_before_the_limit_of_results(
+    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
+) -> None:
+    early = tuple(("Payments", f"A release {n:02}", "Grant", "Low") for n in range(25))
+    crowded, small = await an_application(db, "Crowded"), await an_application(db, "Small")
+    await an_account(db, crowded, "ada", None, permissions=early)
+    await an_account(db, small, "ada", None, permissions=(("Payments", "Z release", "Grant", "Low"),))
+    crowd = await fetch_rows(db, "SELECT id::text FROM entitlements WHERE starts_with(name, 'A release')")
+    form = {"name": "Releases", "type": "Application", "stage1": "Application Owner", "find": "release"}
+
+    in_two = await administrator.post(
+        "/reviews/new", data={**form, "applicationIds": [str(small), str(company.ledger)], "search": "yes"}
+    )
+    beyond_chosen = await administrator.post(
+        "/reviews/new", data={**form, "entitlementIds": [id for (id,) in crowd], "search": "yes"}
+    )
+    none = await administrator.post(
+        "/reviews/new", data={**form, "applicationIds": [str(small), str(company.ledger)], "find": "A release"}
+    )
+
+    for page in (in_two, beyond_chosen):
+        assert "Z release" in page.text
+        assert "Release run" in page.text
+    assert "A release 00" not in in_two.text
+    assert "No other group or permission of the chosen applications has this text in its name" in none.text
 
 
 async def test_invalid_draft_says_what_to_correct(administrator: httpx2.AsyncClient, company: Reviewed) -> None:
