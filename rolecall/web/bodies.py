@@ -147,7 +147,7 @@ def _guid(text: str) -> UUID:
 
 
 def _page(text: str) -> int:
-    # `int` refuses texts of more than 4,300 digits with a message of its own.
+    # `int` rejects strings of more than 4,300 digits with a message of its own.
     if text.isascii() and text.isdecimal() and len(text) < 20 and 1 <= int(text) <= LAST_PAGE:
         return int(text)
     raise ValueError("must be a whole number, 1 or more")

@@ -25,7 +25,7 @@ _HEADERS = [
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"cache-control", b"no-store"),
 ]
-# The maximum length of a file name on common file systems; a longer one would be an error instead of a 404.
+# The maximum length of a file name on common file systems; a longer name would cause an error instead of a 404.
 _LONGEST_PART = 255
 _PROBES = ("/healthz", "/readyz", "/metrics")
 # Prefixes of paths that end with a secret, which must not be logged.
@@ -113,7 +113,7 @@ def _can_match(path: str) -> bool:
 
 
 def redacted(path: str) -> str:
-    """Return the path for the log, with a secret at its end redacted. Routing ignores repeated slashes."""
+    """Return the path for the log, with a secret at its end redacted. Ignore repeated slashes, as routing does."""
     plain = _SLASHES.sub("/", path)
     return next((f"{start}…" for start in _CAPABILITIES if plain.startswith(start)), path)
 

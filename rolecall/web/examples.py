@@ -102,7 +102,7 @@ def example_of(schema: Json, schemas: Json, *, asked: bool = False, field: str =
         case {"const": value} | {"enum": [value, *_]}:
             return known if known in schema.get("enum", ()) else value
         case {"format": "uuid"}:
-            # Do not use `hash`, whose results for texts differ between runs.
+            # Do not use `hash`: its results for strings differ between runs.
             return known or _ID.format(sum(field.encode()) % 1000)
         case {"format": format}:
             return known or _FORMATS[format]

@@ -28,7 +28,7 @@ log = structlog.get_logger("rolecall.exports")
 
 # Authorizes the caller in the transaction that records the export, and returns its author.
 Sign = Callable[[Db], Awaitable[Author]]
-# Calls the list with `EVERYTHING` as its page.
+# Calls the function of the list with `EVERYTHING` as the page.
 Find = Callable[[Db], Awaitable[Page[Any]]]
 
 # Each export has a database connection of its own, besides those of the pool.
@@ -54,7 +54,7 @@ a_format = Reader(_format, {"type": "string", "enum": _FORMATS, "default": _JSON
 
 
 def format_asked(request: AnyRequest) -> Format | None:
-    """Return the format that `?format=` or else `Accept` requests; None means a JSON page."""
+    """Return the format from `?format=` or, without it, from the `Accept` header; None means a JSON page."""
     format = _format_asked(request)
     # HEAD runs like GET without sending the body, so it would build a whole file that nobody receives.
     if format and request.scope.get("is_head"):
@@ -180,7 +180,7 @@ class Download(ASGIResponse):
         if self._outcome.status == "Running":
             is_slow = isinstance(error, TimeoutError)
             self._outcome.status = "Abandoned" if is_slow or error is None else "Failed"
-            self._outcome.reason = "The client stopped reading" if is_slow else "The service stopped or failed"
+            self._outcome.reason = "Sending the file took too long" if is_slow else "The service stopped or failed"
         await self._record(clock.now(), self._outcome.status)
         log.warning("export ended early", export=str(self._plan.id), reason=self._outcome.reason)
         if error:

@@ -44,7 +44,7 @@ class Slots:
         try:
             yield
         finally:
-            # This subtraction also removes keys whose count is zero.
+            # Subtract with `-=`, which also removes keys whose count becomes zero.
             self._taken -= Counts([key])
 
 

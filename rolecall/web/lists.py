@@ -64,7 +64,7 @@ def read_filters(source: ListSource, given: Mapping[str, str]) -> dict[str, Any]
             problems.append(Problem(f"filters.{name}", f"The list {source.name} has no filter {name}; {choice}"))
         elif not is_storable(text):
             problems.append(Problem(f"filters.{name}", f"{human_name([name])} must not contain NUL characters"))
-        # The function of the list parses the id of the record itself and raises NotFound.
+        # The function of the list parses the id of the record itself, and raises NotFound if there is no such record.
         elif name != RECORD:
             try:
                 read[name] = source.filters[name].read(text)

@@ -149,7 +149,7 @@ def operation(
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:
         wants = frozenset(inspect.signature(function).parameters)
         answer = get_type_hints(function).get("return")
-        # A function with `pool` works outside the transaction that authorizes a write: only reads and files may do so.
+        # `pool` is not in the transaction that authorizes a write, so only a GET, or a POST for a file, may take it.
         assert "pool" not in wants or ("db" not in wants and (method == "GET" or answer is ASGIResponse)), function
         reader = read_body or (plain_json if body else _no_body)
         spec = Operation(
@@ -284,7 +284,7 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
             carried = await spec.prepare(request, services.config, carried)
         async with services.pool.connection() as db, transaction(db, "request"):
             caller, now = await _sign(spec, services, db, caller)
-            # Look only now, so that a stored response goes only to a caller who is still authorized.
+            # Look up the key only now, so that a stored response goes only to a caller who is still authorized.
             key = _idempotency_key(request, caller, carried, now)
             if key and (kept := await idempotency.kept_answer(db, key)):
                 return Answer(*kept)
@@ -292,7 +292,7 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
             call = Call(request, services.config, now, caller, db, raw=carried.raw, id=id, addresses=carried.addresses)
             answer = _encoded(await _perform(spec, call))
             if key:
-                # The key is stored in the same transaction, so it exists if and only if the work was committed.
+                # The key is stored in the transaction of the operation, so either both are committed or neither.
                 await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
     if spec.delay_seconds:
         await asyncio.sleep(spec.delay_seconds)
@@ -337,7 +337,7 @@ async def _admit(spec: Operation, services: Services, request: AnyRequest, now: 
     if rate := services.config.rate_limit:
         reads = spec.method == "GET"
         services.requests.count((caller.id, reads), rate.reads if reads else rate.writes, now)
-    # Some `prepare` functions check rights themselves.
+    # Some `prepare` functions check rights; they get the caller from `request.user`.
     request.scope["user"] = caller
     return caller
 
