@@ -256,7 +256,7 @@ async def change_password(db: Db, person: Person, session: Session, current: str
 
 
 async def set_password(db: Db, identity_id: UUID, password: str, now: datetime, session: Session | None = None) -> None:
-    """Set a password and end all links and other sessions of the person."""
+    """Set a password. End all links of the person, and all sessions except `session`."""
     if len(password) < SHORTEST_PASSWORD:
         raise Invalid.on("password", f"Password must be at least {SHORTEST_PASSWORD} characters")
     await execute(

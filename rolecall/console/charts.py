@@ -43,7 +43,7 @@ def stacked_bars(title: str, unit: str, names: Sequence[str], bars: Sequence[Sta
                         name.lower(), x + step * 0.12, y, step * 0.76, height
                     )
                 )
-        # Label the last day and every seventh day before it.
+        # Label every seventh day, counted back from the last one; in a chart of up to 7 days, label all.
         if n % 7 == len(bars) % 7 - 1 or len(bars) < 8:
             drawn.append(
                 Markup('<text x="{:.1f}" y="{}" text-anchor="end">{}</text>').format(x + step, _HEIGHT - 4, bar.label)

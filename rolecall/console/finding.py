@@ -197,7 +197,7 @@ _MATCHES = f"""SELECT e.id, e.kind, {_SHOWN_NAME} AS name, a.name AS application
 async def entitlements_like(db: Db, words: str, me: UUID | None = None) -> list[EntitlementMatch]:
     """Find entitlements by their label, or by a part of their names; names that begin with the words come first.
 
-    Only the label finds entitlements that are gone, or whose application is archived, because lists do not show them.
+    Entitlements that are gone, or whose application is archived, are found only by their complete label.
     With `me`, find only entitlements that this person owns, and those of applications that they own or provision.
     """
     if not words.strip():

@@ -33,9 +33,9 @@ def shown(form: Form) -> dict[str, str]:
 
 
 def problems_by_field(error: Invalid) -> dict[str, str]:
-    """Return the problems of each field as one text.
+    """Return one message for each field, with all its problems.
 
-    In the text of a field that names a record, "ID" is left out, because forms show names instead of ids.
+    In the message of a field that names a record, "ID" is left out, because forms show names instead of ids.
     """
     found: dict[str, list[str]] = {}
     for problem in error.problems:
@@ -64,7 +64,7 @@ def guard_in(form: Form) -> Json:
 
 
 def _number(text: str) -> object:
-    """Convert a text to a number; return any other text unchanged, so that the validation of the body reports it."""
+    """Convert text to a number; return text that is not a number unchanged, so that validation reports it."""
     try:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
@@ -162,7 +162,10 @@ _NO_PERSON = UUID(int=0)
 
 
 async def person_filter(db: Db, query: dict[str, Any], caller: Caller) -> PersonFilter:
-    """Return the filter, from the id in a link or the text in a form. A text that matches nobody selects no records."""
+    """Return the filter, from the id in a link or the text in a form.
+
+    Text that does not identify exactly one person selects no records.
+    """
     id, words = query.get("identityId"), query.get("person", "")
     if not words:
         return PersonFilter(id, await visible_label(db, caller, id), {})

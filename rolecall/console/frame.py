@@ -4,7 +4,7 @@ A form (POST) runs in one transaction. A screen that shows its form again after 
 the error rolls back to the savepoint, and the outer transaction can still read what the page shows.
 
 The parameters of a function decorated with `screen` are named after attributes of `Visit`, such as `db`, `form`,
-`person` and `session`. It returns an `HtmlPage` to show, a `SeeOther` to redirect to, or a finished response.
+`person` and `session`. The function returns an `HtmlPage` to show, a `SeeOther` to redirect to, or a finished response.
 Every page works without JavaScript. People without a role and Provisioners see only their own records (`is_limited`).
 """
 

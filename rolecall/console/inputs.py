@@ -80,7 +80,7 @@ def past_day(query: dict[str, Any], facts: Facts) -> PastDay:
     if asked is None or asked == facts.today:
         return PastDay()
     if asked > facts.today:
-        return PastDay(problem="As of must not be in the future")
+        return PastDay(problem="The day must not be in the future. Choose today or an earlier day")
     return PastDay(asked, end_of_day(asked, facts.zone))
 
 

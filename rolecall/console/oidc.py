@@ -74,7 +74,7 @@ class EmailClaims(msgspec.Struct):
 
     @property
     def is_verified(self) -> bool:
-        # Providers send true as a boolean, a text or a number (1 equals True).
+        # Providers send true as a boolean, a string or a number (1 equals True).
         return bool(self.email) and any(word in (True, "true", "1") for word in (self.email_verified, self.xms_edov))
 
 

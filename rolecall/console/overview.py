@@ -296,7 +296,7 @@ class SetupProgress(msgspec.Struct, frozen=True):
 
 
 async def setup_progress(db: Db) -> SetupProgress:
-    # One identity may be the first administrator, whom `rolecall admin create` creates.
+    # A single identity may be the administrator that `rolecall admin create` created, so one is not enough.
     found = await fetch_one(
         db,
         SetupProgress,

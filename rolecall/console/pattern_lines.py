@@ -14,7 +14,7 @@ from rolecall.console.picking import line_of
 from rolecall.core.checking import Json
 from rolecall.duties.model import Pattern
 
-# What would end a name in a line; a name that contains it is quoted.
+# Separators that would end a name in a line; a name that contains one is quoted.
 _SEPARATOR = re.compile(r'"|:(?:\s|$)|(?:^|\s)[=/](?:\s|$)')
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _PLACE = re.compile(r'"(\d+)"')

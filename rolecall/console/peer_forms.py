@@ -12,7 +12,7 @@ from rolecall.sources.shapes import SourceDetail
 
 # msgspec gives the position only in the text of its error.
 _BYTE = re.compile(r"byte (\d+)")
-# How many characters before a JSON error the message quotes.
+# The number of characters before a JSON error that a message quotes.
 _NAMED = 20
 _TEXTS = ("kind", "url", "username", "authentication", "header", "secretRef", "secret")
 
@@ -50,7 +50,7 @@ def json_object(name: str, text: str) -> Json | None:
 
 
 def _place(text: str, said: str) -> str:
-    """Describe where a text stops being valid JSON; the error contains the byte position."""
+    """Describe where `text` stops being valid JSON; `said`, the error of msgspec, contains the byte position."""
     found = _BYTE.search(said)
     if not found:
         return ""

@@ -82,7 +82,11 @@ async def access_like(db: Db, application_id: UUID | None, words: str) -> FoundA
         return FoundAccess(choices, "", words)
     (lookup,) = await look_up_permissions(db, [(application_id, PermissionName("", "", words))])
     return FoundAccess(
-        [], lookup.complaint or "The application has no groups and permissions yet. Write the name", words
+        [],
+        lookup.complaint
+        or "No group or permission of the application has this text in its name."
+        " If you know the full name, enter it on a line of its own",
+        words,
     )
 
 

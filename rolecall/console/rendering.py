@@ -127,7 +127,7 @@ def marked(text: str) -> str:
 
 
 def _as_word(text: str) -> str:
-    """Reduce a text to letters, digits and dashes, so that it is safe in a command that people paste into a shell."""
+    """Reduce text to letters, digits and dashes, so that it is safe in a command that people paste into a shell."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
@@ -146,7 +146,7 @@ def _first_last(name: str) -> str:
 
 def _tint(name: str) -> str:
     """Return the letter of one of six colours; a name has the same colour on every page."""
-    # Do not use `hash`: its results for texts differ between processes.
+    # Do not use `hash`: its results for strings differ between processes.
     return "abcdef"[sum(map(ord, name)) % 6]
 
 
@@ -190,7 +190,7 @@ _PLURALS = {"Identity": "identities"}
 
 
 def _kind(kind: str, count: int = 2) -> str:
-    """Return a kind of record as a noun: `group`, or for any count but 1 `groups`."""
+    """Return a kind of record as a noun: in the singular for a count of 1, such as `group`, otherwise in the plural."""
     return kind.lower() if count == 1 else _PLURALS.get(kind, f"{kind.lower()}s")
 
 

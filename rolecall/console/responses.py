@@ -106,7 +106,7 @@ def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[A
 
 
 def _page_of_form(request: AnyRequest) -> Response[None]:
-    """Redirect a GET of a URL that only accepts forms to the page of the form, for example after a reload."""
+    """Redirect a GET of a POST-only URL, for example from the address bar, to the page of its form."""
     above = str(request.scope["path"]).rstrip("/").rpartition("/")[0] or "/"
     # The path is decoded here, so quote it again for the header.
     return Response(None, status_code=303, headers={"Location": quote(above)})

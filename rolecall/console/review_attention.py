@@ -57,7 +57,8 @@ def _about(review: ReviewDetail, one: ReviewerQuality, said: str, text: str) -> 
 
 
 def _wrong(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
-    text = f"{one.known_wrong_kept} of the kept items belong to people who left or to an open conflict of duties."
+    kept = "1 kept item belongs" if one.known_wrong_kept == 1 else f"{one.known_wrong_kept} kept items belong"
+    text = f"{kept} to people who left or to an open conflict of duties."
     return _about(review, one, "kept access that is known to be wrong", text)
 
 

@@ -52,7 +52,7 @@ KEYS: Mapping[Decision, str] = {
     Decision.NOT_MINE: "n",
     Decision.UNSURE: "s",
 }
-# Texts of facts that do not depend on the item, with the colour of their chip.
+# Words for facts that do not depend on the item, with the colour of their chip.
 _WORDS: Mapping[ItemFact, tuple[str, Tone]] = {
     ItemFact.NO_RECORD: ("No request or model on record", "warn"),
     ItemFact.CONFLICT: ("Part of an open conflict of duties", "bad"),
@@ -122,7 +122,7 @@ def because(item: Item) -> list[FactInWords]:
 
 
 def drift_of(item: Item) -> str:
-    """Return a text about the drift: how imports changed the access after the review was opened."""
+    """Describe the drift: how imports changed the access after the review was opened."""
     drift = item.drift
     number = f" by import #{drift.application_import}" if drift.application_import else ""
     match drift.state:

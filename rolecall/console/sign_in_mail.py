@@ -47,7 +47,7 @@ async def is_possible(db: Db, config: Config) -> bool:
 async def ask(db: Db, email: str, now: datetime) -> None:
     """Store the e-mail for the worker, in the same way whether or not a person has it.
 
-    Ignore a text that cannot be an e-mail; raise RateLimited if too many e-mails wait.
+    Ignore input that cannot be an e-mail; raise RateLimited if too many e-mails wait.
     """
     if not email or len(email) > LONGEST_EMAIL or not email.isprintable():
         return
@@ -65,7 +65,7 @@ async def ask(db: Db, email: str, now: datetime) -> None:
 
 
 class _LinkMail(msgspec.Struct, frozen=True):
-    """A message with a link, and the row of the request for it."""
+    """A message with a link; `mail_id` is the row that requested the link, and `attempt` counts its attempts."""
 
     mail_id: UUID
     attempt: int

@@ -63,7 +63,7 @@ async def test_the_catalogue_of_a_past_day_names_applications_without_data(
     assert "Wire approvers" in then
     assert "Ledger: no data before" in before
     assert "Wire approvers" not in before
-    assert "As of must not be in the future" in ahead
+    assert "The day must not be in the future" in ahead
 
 
 async def test_entitlement_page_shows_its_holders_and_their_paths_on_a_past_day(
@@ -84,7 +84,7 @@ async def test_entitlement_page_shows_its_holders_and_their_paths_on_a_past_day(
     assert "when the first import of Ledger finished" in before
     assert "No account held it then" not in before
     assert "still held" in history
-    assert "As of must not be in the future" in ahead
+    assert "The day must not be in the future" in ahead
 
 
 async def test_past_day_means_the_end_of_that_day_as_in_the_api(administrator: httpx2.AsyncClient, db: Db) -> None:

@@ -200,7 +200,10 @@ async def test_warnings_are_at_the_top_of_an_import_and_of_a_dry_run(
     await administrator.post(draft, data={**fields((await administrator.get(draft)).text), "dry-run": "yes"})
     await imports.work_on_dry_runs()
 
-    assert "<li>Not read as access, but may be: VIP</li>" in (await administrator.get(draft)).text
+    assert (
+        "<li>Columns that may be access are not read as access: VIP. Decide about each of them</li>"
+        in (await administrator.get(draft)).text
+    )
 
 
 async def test_columns_with_the_same_words_are_levels_of_the_permissions_in_their_headers(

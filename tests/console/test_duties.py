@@ -323,7 +323,7 @@ async def test_overview_of_a_past_day_counts_the_conflicts_of_that_day(
     future = (await administrator.get("/duties", params={"asOf": "2999-01-01"})).text
 
     assert counts == ["0", "1", "0"]
-    assert "As of must not be in the future" in future
+    assert "The day must not be in the future" in future
 
 
 async def test_page_of_a_request_shows_for_whom_it_waits_and_why(administrator: httpx2.AsyncClient, db: Db) -> None:

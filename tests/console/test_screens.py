@@ -192,7 +192,7 @@ async def test_access_on_a_future_date_is_rejected_on_the_same_page(
     file = await administrator.get("/export/person-access", params=asked)
 
     assert (page.status_code, file.status_code) == (200, 400)
-    assert 'role="alert">As of must not be in the future' in page.text
+    assert 'role="alert">The day must not be in the future' in page.text
     assert "Access now" in page.text
 
 

@@ -22,7 +22,7 @@ from tests.notifications.mailbox import Mailbox, receiving
 from tests.notifications.notifying import change, set_up_mail
 
 LINK = re.compile(r"https?://[^\s\"<]+/sign-in/([\w-]{20,})")
-SENT = "If a person signs in with this e-mail, they get a link in a moment"
+SENT = "If this is the sign-in e-mail of a person, they get a link in a moment"
 
 
 @pytest.fixture

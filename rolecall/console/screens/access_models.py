@@ -32,7 +32,7 @@ from rolecall.identities.authority import RecordType
 
 _READ, _WRITE = Scope.ACCESS_REQUESTS_READ, Scope.CONFIG_MANAGE
 TABS = ("contents", "members", "simulation")
-# The number of empty lines at the end of a form; more appear after saving.
+# The number of empty conditions at the end of each group, and of empty groups. Saving and editing again adds more.
 _SPARE_CONDITIONS, _SPARE_GROUPS = 2, 1
 
 
@@ -226,7 +226,9 @@ async def change_access_model(db: Db, id: str, form: Form, facts: Facts) -> Html
 async def commit_access_model(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
     allowed = first(form, "allowUnknown") == "yes"
     found = await actions.commit_model(db, caller, id, facts.now, allow_unknown=allowed)
-    return SeeOther(f"/access-models/{id}", f"Version {found.version} is in effect")
+    assert found.committed
+    effect = "is in effect" if found.committed.enabled else "disables the model"
+    return SeeOther(f"/access-models/{id}", f"Version {found.version} was committed and {effect}.")
 
 
 HANDLERS: list[HTTPRouteHandler] = [

@@ -123,7 +123,8 @@ async def _run_page(
 ) -> HtmlPage:
     draft = await _named(db, caller, run.id)
     undecided = drafts.maybe_access(await queries.proposal_of(db, run.id))
-    said = [f"Not read as access, but may be: {', '.join(undecided)}"] if undecided else []
+    names = ", ".join(undecided)
+    said = [f"Columns that may be access are not read as access: {names}. Decide about each of them"] if names else []
     shown = {
         "run": run,
         "asked": drafts.questions_of(draft),
@@ -143,7 +144,7 @@ async def _run_page(
 
 
 async def _named(db: Db, caller: Caller, id: UUID) -> Json:
-    """Return the draft with the name of its application, and whether it is the identity source."""
+    """Return the draft with the name of its application, and whether the application is the identity source."""
     draft = await queries.draft_of(db, id, caller)
     if draft.application_id is None:
         return draft.body
@@ -172,7 +173,7 @@ async def _reading_page(db: Db, caller: Caller, id: UUID, problems: dict[str, st
 
 
 def _missing(proposal: Json | None) -> list[list[list[str]]]:
-    """Return for each content of each file the required fields that no column gives, one of each choice."""
+    """Return, for each content of each file, the required fields without a column; of alternatives, only the first."""
     return [[_lacking(part) for part in file["contents"]] for file in (proposal["files"] if proposal else [])]
 
 
@@ -207,7 +208,7 @@ async def change_draft(
 
 
 def _problems(error: Invalid) -> dict[str, str]:
-    """Return the problems of the name under `name`, and all other problems under `columns`, each as one text."""
+    """Return a message with the problems of the name under `name`, and one with all others under `columns`."""
     named = [problem for problem in error.problems if problem.field == "name"]
     others = [problem for problem in error.problems if problem.field != "name"]
     found = {"name": named, "columns": others}

@@ -160,7 +160,7 @@ async def create_duty(db: Db, form: Form, facts: Facts) -> HtmlPage | SeeOther:
 
 
 def _joined(error: Invalid) -> dict[str, str]:
-    """Return problems by form field. One text has the problems of all patterns, each with its line number."""
+    """Return one message for each form field; the message of `patterns` gives the line number of each problem."""
     found: dict[str, str] = {}
     for field, message in problems_by_field(error).items():
         name, _, place = field.partition(".")

@@ -100,7 +100,7 @@ async def change_notification_settings(
     except Invalid as error:
         problems = {_place(field): said for field, said in problems_by_field(error).items()}
         return await _page(db, form, problems)
-    return SeeOther(_HERE, "The settings of notifications were saved")
+    return SeeOther(_HERE, "The notification settings were saved")
 
 
 def _body(form: Form) -> Json:
@@ -201,7 +201,7 @@ async def _template_page(
         "is_edited": bool(form),
         "names": EXAMPLES,
     }
-    # A stored text with problems is not an error of this request.
+    # A stored template with problems is not an error of this request.
     return HtmlPage("notification_template.html", values, 409 if late else 400 if problems and form else 200)
 
 

@@ -44,7 +44,7 @@ async def _respond(db: Db, person: Person, id: str, form: Form, facts: Facts) ->
     awaited = next((type for type in RequirementType if type == raw.get("type")), None)
     request = await queries.get(db, id)
     standing = await permitted.standing_of(db, person.id, request.id)
-    # If nobody is pending for this person, let the action refuse the response with its reason.
+    # If this person responds for no pending reviewer, use their own id: the action then refuses with the reason.
     mine = reviewer_for(person, awaited, pending_reviewers(request, awaited), standing) or person.id
     return await actions.respond(db, person.caller(), id, {**raw, "reviewerId": str(mine)}, facts)
 
@@ -92,7 +92,7 @@ async def respond_to_several(db: Db, person: Person, form: Form, facts: Facts) -
     ids = form.get("id", [])
     if not ids:
         raise Invalid.on("id", "Select at least one request")
-    # Lock all of them first, to avoid deadlocks with others who respond to several.
+    # Lock all requests first, in number order, to avoid deadlocks with others who respond to several.
     await lock(db, [known for id in ids if (known := guid(id))])
     return several(_after(form, ""), [await _respond_to_one(db, person, id, form, facts) for id in ids])
 

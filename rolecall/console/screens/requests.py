@@ -163,7 +163,7 @@ async def _form(
 
 
 async def _find_access(db: Db, caller: Caller, form: Form) -> HtmlPage:
-    """Show the form again with the groups and permissions that were searched for."""
+    """Show the form again with the groups and permissions that the search found."""
     application, person, words = guid(first(form, "applicationId")), first(form, "sameAs"), first(form, "find")
     try:
         found = await (
@@ -203,7 +203,7 @@ def _is_confirmed(form: Form, conflicts: Sequence[RequestConflict]) -> bool:
 
 
 def _confirmations(form: Form, conflicts: Sequence[RequestConflict]) -> set[str]:
-    """Return, for each conflict, a text that identifies what the person confirms: rule, duties, person and access."""
+    """Return, for each conflict, a string that identifies what the person confirms: rule, duties, person and access."""
     asked = [first(form, name) for name in ("identityId", "action", "applicationId", "privileges")]
     return {" ".join(" ".join([str(each.rule_id), *each.duties, *asked]).split()) for each in conflicts}
 

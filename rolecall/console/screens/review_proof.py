@@ -37,8 +37,8 @@ async def download_evidence(
     file = TemporaryFile()  # noqa: SIM115
     async with snapshot(config) as reading:
         seal = await write_review_bundle(reading, file, review.id, now)
-    said = f"The evidence of review #{review.number} was written. Its seal: {seal}. Give it to the auditor separately."
-    await actions.leave_notice(db, session, said, "good")
+    said = f"The evidence of review #{review.number} was written. Its seal: {seal}."
+    await actions.leave_notice(db, session, f"{said} Give the seal to the auditor separately.", "good")
     size = file.tell()
     file.seek(0)
     return attachment(file, size, f"review-{review.number}-evidence.zip")

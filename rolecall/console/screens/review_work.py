@@ -148,9 +148,9 @@ async def _by_person(
 
 
 async def _by_access(db: Db, review: ReviewDetail, reviewer: UUID, query: dict[str, Any]) -> dict[str, Any]:
-    """Return the entitlements with undecided items or, if one is chosen, its holders.
+    """Return the entitlements with undecided items or, if one of them is chosen, the undecided items of its holders.
 
-    Holders with the recommendation Revoke are ticked as exceptions, unless that would except all of them.
+    Items with the recommendation Revoke are ticked as exceptions, unless all items have it.
     """
     entitlement: UUID | None = query.get("entitlementId")
     group = await _holders(db, review, reviewer, entitlement) if entitlement else []
@@ -162,7 +162,7 @@ async def _by_access(db: Db, review: ReviewDetail, reviewer: UUID, query: dict[s
 
 
 async def _holders(db: Db, review: ReviewDetail, reviewer: UUID, entitlement: UUID) -> list[ReviewItem]:
-    """Return the undecided items of one entitlement, up to a limit, so that they can be decided together."""
+    """Return the undecided items of the holders of one entitlement, up to a limit, to be decided together."""
     return await item_queries.items_by_id(db, await workspace.undecided_holders(db, review.id, [reviewer], entitlement))
 
 
@@ -276,7 +276,7 @@ async def reassign_review_items(db: Db, id: str, form: Form, caller: Caller, fac
             moved += 1
         except (Invalid, Conflict) as error:
             problems.add(sentence(error))
-    said = f"{moved} items were reassigned."
+    said = "1 item was reassigned." if moved == 1 else f"{moved:,} items were reassigned."
     return SeeOther(f"/reviews/{id}", " ".join([said, *sorted(problems)]), "bad" if problems else "good")
 
 
@@ -288,7 +288,7 @@ async def accept_review_item(db: Db, id: str, form: Form, caller: Caller, facts:
 
 @screen("POST", "/reviews/{id:str}/decide", limits=_REVIEW)
 async def decide_review_items(db: Db, id: str, form: Form, person: Person, caller: Caller, facts: Facts) -> SeeOther:
-    """Decide the ticked items; for an entitlement, decide its undecided holders on the page except the ticked ones."""
+    """Decide the ticked items or, for an entitlement, the undecided items that the page showed and are not ticked."""
     back = _back(form, f"/reviews/{id}/work")
     review = await queries.plan_of(db, id)
     ids = form.get("id", [])
@@ -308,7 +308,10 @@ async def decide_review_items(db: Db, id: str, form: Form, person: Person, calle
     return several(back, await _results(db, person, raw["decision"], ids, result))
 
 
-_ALL_EXCEPTED = "Every holder is ticked as an exception. Untick those whom the decision is for."
+_ALL_EXCEPTED = (
+    "No item is left to decide: the holders are ticked as exceptions, or another person has decided."
+    " Untick the holders whom the decision is for."
+)
 _DONE = {"Keep": "kept", "Keep Until": "kept until a date", "Revoke": "marked to be revoked"}
 _MOST_NAMED = 5
 
@@ -362,7 +365,9 @@ async def submit_review(db: Db, id: str, form: Form, caller: Caller, facts: Fact
     if first(form, "signed") != "yes":
         return SeeOther(f"/reviews/{id}/submit", "Sign the statement first.", "bad")
     done = await submitting.submit(db, caller, id, given(form, "reviewerId"), facts)
-    return SeeOther(f"/reviews/{id}/work?tab=all", f"Your {sum(done.counts.values())} decisions were submitted.")
+    count = sum(done.counts.values())
+    said = "Your decision was submitted." if count == 1 else f"Your {count:,} decisions were submitted."
+    return SeeOther(f"/reviews/{id}/work?tab=all", said)
 
 
 HANDLERS: list[HTTPRouteHandler] = [

@@ -22,14 +22,14 @@ from rolecall.web.services import Services
 _ATTEMPT = "rolecall-attempt"
 # Anyone can start an attempt, which is stored, so limit its size.
 _LONGEST_NEXT = 2000
-# The same text whether or not a person has the e-mail (user enumeration).
+# The same message whether or not a person has the e-mail, to prevent user enumeration.
 _WRONG = "E-mail or password is wrong"
 _SPENT = "This link was already used, has expired or is not valid. Ask for a new one"
 _NO_MAIL = "Links by e-mail are not available, because no mail server is configured. Ask an administrator for a link"
 _NO_LINKS = "Links by e-mail are turned off. Ask an administrator for a link"
 _MAILED = (
-    "If a person signs in with this e-mail, they get a link in a moment, or have an unused one from the last 5 minutes."
-    " A link works once, for 15 minutes"
+    "If this is the sign-in e-mail of a person, they get a link in a moment, unless they have an unused one from the"
+    " last 5 minutes. A link works once, for 15 minutes"
 )
 _NO_PASSWORDS = "Passwords are turned off. Ask an administrator for a one-time link"
 _DOWN = "Sign-in with {} is not available: {}. Try again in a moment, or sign in {}"

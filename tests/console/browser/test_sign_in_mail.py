@@ -22,7 +22,7 @@ async def test_person_requests_a_link_and_signs_in_with_it(visit: Visit, site_db
         await visit.go("/sign-in")
         await visit.page.get_by_label("E-mail for the link").fill(email)
         await visit.press("Send me a one-time link")
-        await visit.sees("If a person signs in with this e-mail, they get a link in a moment")
+        await visit.sees("If this is the sign-in e-mail of a person, they get a link in a moment")
         text = await message_to(site_db, email)
     finally:
         await change(site_db, visit.site.config, email={"transport": "Off"})
