@@ -53,7 +53,7 @@ from rolecall.tokens.queries import own_id
 _DELETED_AT_ONCE = 1000
 _URLS = {"slackUrl": Channel.SLACK, "teamsUrl": Channel.TEAMS}
 _NO_PERSON = "This token belongs to no person. Create a token in the console while you are signed in"
-_OTHER_HOST = "Give the password again, or an empty one, because the host changes"
+_OTHER_HOST = "The host changes; enter the password again, or an empty one to remove it"
 _SHARED = "Everyone in the {channel} channel would read {kind} messages; set isChatAllowed to true to permit this"
 
 
@@ -87,11 +87,11 @@ async def record_bounce(db: Db, report: DeliveryReport | None, now: datetime) ->
     The notifications of the message stay in the console's bell.
     """
     if not report:
-        return BounceResult(None, "The mail is not a delivery report")
+        return BounceResult(None, "The mail contains no delivery report that can be read")
     if report.reason is None:
-        return BounceResult(None, "The report says that the message was delivered or is delayed")
-    # A Message-ID contains the id of the first notification; only tests and sign-in links have the id of the message.
-    # All attempts of a message have the same Message-ID, so mark the last one.
+        return BounceResult(None, "The report does not say that delivery has failed permanently")
+    # A Message-ID contains the id of the first notification, or the id of a message without notifications: a test or a
+    # sign-in link. All attempts of a message have the same Message-ID, so mark the last attempt.
     id: UUID | None = await fetch_value(
         db,
         """SELECT m.id FROM notification_messages m WHERE m.channel = 'Email' AND m.outcome <> 'kept' AND m.id = ANY(
@@ -315,7 +315,7 @@ def _example() -> NotificationFacts:
 
 async def delete_old(db: Db, now: datetime) -> None:
     """Delete a batch of messages and notifications past the retention period; never one that must still be sent."""
-    # Skip rows that other transactions hold, so that this chore does not wait for them.
+    # Skip rows that other transactions have locked, so that this cleanup does not wait for them.
     oldest, batch = now - KEPT_FOR, _DELETED_AT_ONCE
     for table, condition in (("notification_messages", "ended_on IS NOT NULL"), ("notifications", _NOT_WAITING)):
         await execute(

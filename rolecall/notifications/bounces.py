@@ -20,8 +20,8 @@ _STATUS_PART = "message/delivery-status"
 _REFERENCE = re.compile(r"^[> ]*(?:Message-ID|In-Reply-To|References):\s*<([0-9a-f-]{36})@", re.I | re.M)
 _MOST_REFERENCES = 10
 # Limits against denial of service: anyone can send an e-mail here, and the time to parse it grows with its length times
-# its nesting depth. The text is cut off, because the status and the quoted headers come near its beginning. The number
-# of Content-Type headers limits the depth, because each nested part needs one.
+# its nesting depth. Only the beginning of the e-mail is read, which contains the status and the quoted headers. The
+# number of Content-Type headers limits the depth, because each nested part needs one.
 _LONGEST_READ = 64 * 1024
 _PART_HEADER = re.compile(r"content-type", re.I)
 _MOST_PART_HEADERS = 20

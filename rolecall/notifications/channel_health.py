@@ -18,7 +18,7 @@ async def mark_working(db: Db, channel: Channel) -> None:
 async def mark_failing(db: Db, channel: Channel, error: str, now: datetime) -> datetime:
     """Count a failure of the channel, pause it, and return the end of the pause."""
     await execute(db, "INSERT INTO notification_channels (channel) VALUES (%(c)s) ON CONFLICT DO NOTHING", c=channel)
-    # Lock the row, so that concurrent failures do not start the same pause.
+    # Lock the row, so that a concurrent failure reads the increased count and chooses the next pause.
     failures = await fetch_value(
         db, "SELECT failures FROM notification_channels WHERE channel = %(c)s FOR NO KEY UPDATE", c=channel
     )

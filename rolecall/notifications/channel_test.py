@@ -46,7 +46,8 @@ async def send_test(pool: Pool, config: Config, raw: Json, facts: Facts) -> Sent
         delivery = await queries.delivery(db, sealing.load_key(config))
     if body.channel not in delivery.channels:
         raise Conflict(
-            f"{body.channel} is not configured; an administrator can set it up with `rolecall notify change`"
+            f"{body.channel} is not configured, or its secret cannot be decrypted;"
+            " an administrator can set it up with `rolecall notify change`"
         )
     note = msgspec.structs.replace(_NOTE, link=f"{config.base_url}/")
     written = write([note], _RECIPIENT, config.base_url, is_digest=False)

@@ -49,7 +49,7 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
 
 
 async def of_ended_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe the conflicts of a rule that ended because a duty, the rule or a name was changed.
+    """Describe conflicts that ended because their rule, a duty or a name was changed.
 
     Link to the conflict that ended closest in time to the notification.
     """
@@ -70,7 +70,7 @@ async def of_ended_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dic
             what=f"Rule {rule}",
             by=author,
             result=f"{count} conflict{'' if count == '1' else 's'} ended by a change",
-            why="You own the rule" if is_owner else "You decide for the rule",
+            why="You own the rule" if is_owner else "You act in place of the owner of the rule",
             silence="The conflicts stay ended",
             link=f"/conflicts/{conflict_id}",
         )
@@ -85,7 +85,7 @@ _EXCEPTION_RESULTS = {
     "Expired": "has expired, and the conflict is open again",
     "Outgrown": "has ended, because the conflict grew beyond it, and the conflict is open again",
     "Ending": "ends on {}; renew it or have the access removed",
-    "Control": "has no active owner of its control; request it again with another one",
+    "Control": "has no active owner of its control; request the exception again with another control owner",
 }
 _EXCEPTION_SILENCE = {
     "Ending": "The conflict is then open again",

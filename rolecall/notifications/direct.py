@@ -1,4 +1,4 @@
-"""Send one message at once, outside the queue of notifications: tests of a channel, and links to sign in."""
+"""Send one message at once, outside the queue of notifications: a channel test or a sign-in link."""
 
 from datetime import datetime
 

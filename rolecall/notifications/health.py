@@ -27,9 +27,10 @@ class RefusedAddress(msgspec.Struct, frozen=True):
 
 
 class NotificationProblems(msgspec.Struct, frozen=True):
-    """What keeps messages from arriving; `refused` are addresses that a message of the last 7 days did not reach.
+    """What keeps messages from arriving.
 
-    `unsendable` counts people who were notified only in the console in the last 7 days, if e-mail is turned off.
+    `refused` are addresses that a message of the last 7 days probably did not reach. `unsendable` counts people who
+    were notified only in the console in the last 7 days because e-mail is turned off.
     `unwritten` names notifications of the last 7 days that the service failed to write.
     """
 
@@ -49,7 +50,7 @@ class NotificationNumbers(msgspec.Struct, frozen=True):
 
 
 # A condition for unsent notifications, including those that wait for a retry or a channel. A notification that waits
-# for its first digest is not included until the digest is due.
+# for the time of its digest is not included.
 _UNSENT = "status = 'New' OR status = 'Pending' AND (next_attempt_on <= %(now)s OR message_id IS NOT NULL)"
 
 
@@ -107,7 +108,7 @@ async def failing_channels(db: Db) -> list[FailingChannel]:
 
 
 async def _refused(db: Db, now: datetime) -> list[RefusedAddress]:
-    """Return addresses with a message that was refused or bounced, or that was not delivered by the last attempt."""
+    """Return addresses with a message that was refused or bounced, or whose last attempt was not confirmed."""
     return await fetch_all(
         db,
         RefusedAddress,

@@ -1,8 +1,8 @@
 """Send e-mail by SMTP over a few connections that are kept open between messages.
 
-If the server cannot be used (no connection, no TLS, a wrong password), the outcome concerns the channel. If the server
-rejects a message, the outcome concerns that message. If the connection ends or times out while the text is being sent,
-the outcome is unknown.
+If the server cannot be used (no connection, no TLS, a wrong password, a refused sender), the outcome concerns the
+channel. If the server rejects a message, the outcome concerns that message. If the connection ends or times out while
+the text is being sent, the outcome is unknown.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ class Mailer:
         self._stopped = False
 
     def stop(self) -> None:
-        """Start no further messages; messages that wait for a connection return at once."""
+        """Send no further messages: `send` returns `sending` for messages that wait for a connection."""
         self._stopped = True
 
     async def close(self) -> None:
@@ -123,7 +123,7 @@ class Mailer:
     async def _connect(self) -> aiosmtplib.SMTP:
         settings = self.account.settings
         is_secure = settings.security is not Security.NONE
-        # The address is not checked as that of a webhook is, because most mail servers are in the same network.
+        # Private addresses are allowed, unlike those of webhooks, because most mail servers are in the same network.
         client = aiosmtplib.SMTP(
             hostname=settings.host,
             port=settings.port,
@@ -153,7 +153,7 @@ async def _leave(client: aiosmtplib.SMTP) -> None:
 
 
 async def _address_message(client: aiosmtplib.SMTP, sender: str, to: str) -> tuple[MessageOutcome, str] | None:
-    """Send the sender and the recipient; return the outcome if the server does not accept them.
+    """Send the addresses of the sender and the recipient; return the outcome if the server does not accept them.
 
     Raise ChannelFault if the server refuses the sender permanently.
     """
@@ -179,7 +179,8 @@ async def _send_content(client: aiosmtplib.SMTP, content: bytes) -> tuple[Messag
     except aiosmtplib.SMTPResponseException as error:
         return await _rejected(client, error)
     except (aiosmtplib.SMTPException, OSError) as error:
-        return MessageOutcome.UNKNOWN, f"The mail server disconnected during the text: {error}"[:LONGEST_RESPONSE]
+        said = f"The mail server disconnected while the text was being sent: {error}"
+        return MessageOutcome.UNKNOWN, said[:LONGEST_RESPONSE]
     return MessageOutcome.SENT, f"{answer.code} {answer.message}"[:LONGEST_RESPONSE]
 
 

@@ -185,7 +185,7 @@ def _line_problems(line: str) -> list[str]:
     unknown = [name for name in _names(line) if name not in EXAMPLES]
     said = [f"{name or 'an empty name'} is unknown{_instead(name)}" for name in unknown]
     if _BRACE.search(_NAME.sub("", line)):
-        said.append("braces are not balanced; write a name as {{ person }}")
+        said.append("braces are only for names; write one as {{ person }}")
     return said
 
 
@@ -227,7 +227,7 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 
 def without_links(value: str) -> str:
-    """Return a value as one line that mail programs do not turn into a link: people choose their own names."""
+    """Return a value as one line that mail programs do not turn into a link: a name could contain a URL."""
     return _HOST_DOT.sub("[.]", _SCHEME.sub("[:]", _SHARE.sub("[\\\\\\\\]", _one_line(value))))
 
 

@@ -68,7 +68,7 @@ class NotificationStatus(StrEnum):
     PENDING = "Pending"
     SENT = "Sent"
     FAILED = "Failed"
-    # The notification no longer concerned the recipient when it was to be sent.
+    # When the notification was due, it no longer concerned the recipient, or the recipient was inactive.
     WITHDRAWN = "Withdrawn"
     CONSOLE = "Console"
 
@@ -78,7 +78,7 @@ class MessageOutcome(StrEnum):
     SENT = "sent"
     # Kept in the outbox and not sent, because the transport is `Outbox`.
     KEPT = "kept"
-    # The server asked for a later attempt, for example because of greylisting or a full mailbox.
+    # The server asked for a later attempt, for example because of greylisting, or disconnected before the text.
     DEFERRED = "deferred"
     REFUSED = "refused"
     # The server could not be used, for example because of a wrong password. The message is not at fault.
@@ -181,7 +181,7 @@ MEANINGS = {
     NotificationKind.STAND_IN: "You become or stop being a stand-in, or another person becomes or stops being yours",
     NotificationKind.REVIEW: "A review waits for your decisions, or a review that you own needs your attention",
 }
-# Kinds that are shown only in the console: a message about a failing channel would have to use that channel.
+# Kinds that are shown only in the console: a message about a failing channel might have to use that channel.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})
 
 # Kinds whose visibility needs no query of its own: the facts say whether the record still concerns the recipient, or
@@ -212,9 +212,11 @@ PAUSES = (timedelta(seconds=5), timedelta(seconds=30), timedelta(minutes=2), tim
 # A message takes at most 30 s, so an expired lease belongs to a dead worker.
 MESSAGE_TAKES = timedelta(seconds=30)
 LEASE = timedelta(seconds=60)
-# A message that waits longer for a connection is released, so that it is not sent if the work was done meanwhile.
+# A message that waits longer for a connection is put back into the queue, so that it is not sent if it no longer
+# concerns its recipient by then.
 FRESH_FOR = timedelta(seconds=5)
-# The most messages that a worker claims at a time. The number is low: if the worker dies, their outcome is unknown.
+# The most messages that a worker sends at the same time. The numbers are low, because the outcome of these messages is
+# unknown if the worker dies.
 IN_FLIGHT = {Channel.EMAIL: 64, Channel.SLACK: 16, Channel.TEAMS: 16}
 ROUTED_AT_ONCE = 500
 KEPT_FOR = timedelta(days=90)
@@ -289,7 +291,7 @@ class NotificationFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FactContext(msgspec.Struct, frozen=True):
-    """Inputs that facts need and that are not in the database."""
+    """The settings that facts depend on: when reminders are due, and the time zone of dates."""
 
     reminders: Reminders
     zone: ZoneInfo
@@ -343,7 +345,7 @@ def _moved(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo, s
         if count == 0:
             break
         count -= reminders.is_counted(day)
-        # Keep the time of day in the zone, also across a change to daylight saving time.
+        # Keep the time of day in the zone, also when daylight saving time begins or ends.
         local = datetime.combine(day, local.timetz())
     return local.astimezone(moment.tzinfo)
 

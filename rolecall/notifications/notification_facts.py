@@ -1,4 +1,4 @@
-"""Read the facts of notifications: names instead of ids, and whether the work is still pending.
+"""Read the facts of notifications: names instead of ids, and whether a notification still concerns its recipient.
 
 The text of a message is written from these facts when it is sent, so that it is up to date. The number of queries does
 not depend on the number of notifications.
@@ -77,7 +77,7 @@ async def facts_or_faults(
 
 _MET = """EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
                                           AND met.rule = p.rule AND met.response = 'Approved')"""
-# Of several responses that the recipient can give, prefer one that still waits, and one in the recipient's own name.
+# Of several responses that the recipient can give, choose one that is still awaited, if possible in their own name.
 _REQUESTS = f"""
     SELECT n.id, n.kind, n.part, r.id AS request_id, r.action, r.status_since, r.reporter_name, a.name AS application,
            coalesce(i.first_name || ' ' || i.last_name, r.target_name) AS person,
@@ -351,7 +351,7 @@ async def _of_reports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID,
 
 
 async def _of_owned_entitlements(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe people who left and owned entitlements: `part` is the id of the person, the item is the application."""
+    """Describe a person who left but still owns entitlements: `part` is their id, the item is the application."""
     rows = await fetch_rows(
         db,
         """SELECT n.id, a.id, a.name, i.first_name || ' ' || i.last_name, i.status <> 'Active',

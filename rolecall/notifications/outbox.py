@@ -47,7 +47,8 @@ class OutgoingMessage(msgspec.Struct, frozen=True):
     """A message to send, with the notifications that it carries."""
 
     id: UUID
-    # The first notification of the message. It is the same for every attempt, so that mail programs detect duplicates.
+    # The id of the first notification, or of a message without notifications. All attempts use it in their Message-ID,
+    # so that mail programs detect duplicates.
     reference: UUID
     channel: Channel
     recipient: str
@@ -115,8 +116,8 @@ _CLAIM = f"""
 async def claim(db: Db, routing: Routing, rooms: Mapping[Channel, int], now: datetime) -> list[OutgoingMessage]:
     """Lease due notifications and return them as messages.
 
-    Withdraw notifications that no longer concern the recipient, and those of inactive people. Record a failure for each
-    notification that cannot be written.
+    Withdraw notifications that no longer concern the recipient or that the recipient may not see, and those of inactive
+    people. Record a failure for each notification that cannot be written.
     """
     if not rooms:
         return []
@@ -257,7 +258,8 @@ class _MessageResult(msgspec.Struct, frozen=True):
     refund: int
 
 
-# A bounce that was reported before the result is kept. `lease IS NOT NULL` lets PostgreSQL use a partial index.
+# A message that bounced before its result was recorded stays bounced. `lease IS NOT NULL` lets PostgreSQL use a partial
+# index.
 _RECORD = """
     WITH ended AS MATERIALIZED (
         SELECT * FROM json_to_recordset(%(results)s::json) AS e (
@@ -275,7 +277,7 @@ _RECORD = """
 async def record(db: Db, ended: Sequence[EndedMessage], now: datetime) -> None:
     """Record the results of messages and the health of their channels.
 
-    Leave unchanged the notifications that another worker has claimed since.
+    Do not change notifications that another worker claimed after their lease expired.
     """
     await _release(db, [each.message for each in ended if each.outcome is MessageOutcome.SENDING], now)
     ended = [each for each in ended if each.outcome is not MessageOutcome.SENDING]
@@ -330,7 +332,7 @@ async def _note_health(db: Db, channel: Channel, ended: Sequence[EndedMessage], 
         await mark_working(db, channel)
         # The channel worked for other messages, so it is not paused; only these messages wait.
         return now + PAUSES[0] if faults else None
-    # The notification of administrators takes its time from this signature.
+    # The trigger that notifies administrators reads the time from this signature.
     await sign(db, by_system("note_failing_channel", now))
     return await mark_failing(db, channel, faults[-1].response, now)
 

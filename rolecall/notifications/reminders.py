@@ -74,8 +74,8 @@ async def _remind(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -
     days = reminders.remind_after_days
     ids = await _silent(db, NotificationKind.DUE, days, reminders, zone, now)
     reminded = await _notify_again(db, ids)
-    text = f"was reminded after {reminders.in_words(days)} without a response"
-    contents = {id: f"{', '.join(names)} {text}" for id, names in reminded.items()}
+    text = f"Reminded after {reminders.in_words(days)} without a response:"
+    contents = {id: f"{text} {', '.join(names)}" for id, names in reminded.items()}
     await _record(db, "Reminded", contents, now)
     return len(ids) == _BATCH
 
@@ -167,8 +167,9 @@ async def _without_reviewers(db: Db, now: datetime) -> list[UUID]:
 async def _silent(
     db: Db, step: NotificationKind, days: int, reminders: Reminders, zone: ZoneInfo, now: datetime
 ) -> list[UUID]:
-    """Lock and return a batch of requests that have waited this many days without this step, and record the step.
+    """Lock and return a batch of requests that have waited this many days, and record that this step was taken.
 
+    Leave out requests for which the step is recorded already.
     Return an empty list if `days` is 0.
     """
     if not days:

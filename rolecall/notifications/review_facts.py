@@ -14,8 +14,8 @@ from rolecall.reviews.model import OnSilence
 
 # What the owner of a review is notified of.
 _OWNED = {
-    "ReviewItemReopened": "access that was removed or gone was imported again",
-    "ReviewOverdue": "overdue, decisions are missing",
+    "ReviewItemReopened": "access that was no longer held is held again",
+    "ReviewOverdue": "overdue, and decisions are missing",
     "ReviewRemovalCanceled": "a request to remove access was canceled",
     "ReviewAcceptanceEnded": "the acceptance of flagged access has ended",
     "ReviewStepByHolder": "extended, closed or canceled by a person whose own access it reviews",
@@ -111,9 +111,9 @@ def _why(row: _ReviewRow) -> str:
 
 
 async def of_templates(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe why a template could not open its review, or the draft that it made.
+    """Describe the draft that a template created, or the reason why the template could not open its review.
 
-    `part` is Fault or the id of the draft.
+    `part` is the id of the draft, or Fault.
     """
     rows = await fetch_rows(
         db,

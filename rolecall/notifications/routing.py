@@ -111,7 +111,7 @@ def _rule(routing: Routing, row: _NewRow) -> KindRule:
     rule = policy.rule_of(NotificationKind(row.kind))
     if not rule.is_locked and row.channel is not None and row.rhythm is not None:
         rule = msgspec.structs.replace(rule, channel=Channel(row.channel), rhythm=Rhythm(row.rhythm))
-    # Personnel events stay out of chats even when the kind of the notification, such as Assigned, is allowed there.
+    # If personnel events must stay out of chats, other notifications about them, such as Assigned, must too.
     about_person = row.item_kind == _EVENT and not policy.rule_of(NotificationKind.PERSONNEL_EVENT).is_chat_allowed
     is_usable = rule.is_chat_allowed and rule.channel in routing.channels
     if rule.channel in CHATS and (about_person or not is_usable):

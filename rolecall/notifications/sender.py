@@ -60,7 +60,7 @@ class MessageSender:
         if ended := self._flight.ended():
             async with self._pool.connection() as db, transaction(db, "notifications-record"):
                 await outbox.record(db, ended, now)
-            # Forget the results only after the commit, so that a failed transaction records them again.
+            # Forget the results only after the commit, so that they are recorded again if the transaction fails.
             self._flight.drop(ended)
 
     async def turn(self, _: Pool, __: Config, now: datetime) -> bool:

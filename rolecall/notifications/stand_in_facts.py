@@ -12,7 +12,7 @@ from rolecall.notifications.model import ASKED_TO, FactContext, NotificationFact
 from rolecall.settings.policy import RequirementType
 
 _ENDED = "Ended"
-# How many requests wait now for the person `i`, of the type `s.type` or of every type.
+# How many requests now wait for a response of the person `i`: of the type `s.type`, or of any type if it is null.
 _WAITING = """(SELECT count(DISTINCT p.request_id)::int FROM responses p JOIN access_requests r ON r.id = p.request_id
                WHERE p.reviewer_id = i.id AND p.asked AND p.response = 'Pending' AND p.type = awaited_type(r.status)
                  AND (s.type IS NULL OR p.type = s.type))"""
@@ -74,10 +74,10 @@ def _facts(row: _StandInRow, context: FactContext, why: str) -> NotificationFact
     has_ended = row.part == _ENDED
     who = f"{row.stand_in} stands in for you" if row.is_own else f"You stand in for {row.person}"
     ended = f"{row.stand_in} no longer stands in for you" if row.is_own else f"You no longer stand in for {row.person}"
-    work = f"{ASKED_TO[RequirementType(row.type)]} requests" if row.type else "Respond to every type of request"
+    work = f"{ASKED_TO[RequirementType(row.type)]} requests" if row.type else "Respond to requests of every kind"
     return NotificationFacts(
         person=row.person,
-        what="" if has_ended else f"{work} for {'you' if row.is_own else row.person}{_waiting(row)}",
+        what="" if has_ended else f"{work} in place of {'you' if row.is_own else row.person}{_waiting(row)}",
         by="" if has_ended else row.created_by,
         result=ended if has_ended else f"{who} {_period(row, context)}",
         why=why,

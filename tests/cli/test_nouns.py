@@ -295,7 +295,8 @@ def test_bounce_reports_mail_that_is_not_a_delivery_report(call: Caller, tmp_pat
     code, printed, _ = call("notify", "bounce", tmp_path / "away.eml", "--json")
     missing = call("notify", "bounce", tmp_path / "missing.eml")
 
-    assert (code, json.loads(printed)) == (0, {"messageId": None, "said": "The mail is not a delivery report"})
+    said = "The mail contains no delivery report that can be read"
+    assert (code, json.loads(printed)) == (0, {"messageId": None, "said": said})
     assert missing[0] == 2
 
 

@@ -130,7 +130,10 @@ async def test_password_is_not_sent_to_another_host(client: httpx2.AsyncClient) 
     answer = await client.patch(SETTINGS, json={"email": {"host": "new.test.example", "password": "hunter3"}})
 
     assert refused.json()["errors"] == [
-        {"field": "email.password", "message": "Give the password again, or an empty one, because the host changes"}
+        {
+            "field": "email.password",
+            "message": "The host changes; enter the password again, or an empty one to remove it",
+        }
     ]
     assert kept == "mail.test.example"
     assert (answer.status_code, answer.json()["email"]["host"]) == (200, "new.test.example")

@@ -99,8 +99,8 @@ async def test_report_may_quote_headers_only(client: httpx2.AsyncClient, db: Db,
 @pytest.mark.parametrize(
     ("action", "said"),
     [
-        ("delayed", "The report says that the message was delivered or is delayed"),
-        ("delivered", "The report says that the message was delivered or is delayed"),
+        ("delayed", "The report does not say that delivery has failed permanently"),
+        ("delivered", "The report does not say that delivery has failed permanently"),
     ],
 )
 async def test_report_of_a_delay_or_delivery_changes_nothing(
@@ -114,7 +114,7 @@ async def test_other_mail_changes_nothing(client: httpx2.AsyncClient, db: Db, se
     away = f"In-Reply-To: {sent['Message-ID']}\nAuto-Submitted: auto-replied\n\nI am on leave until Monday."
     stranger = returned(sent).replace(str(sent["Message-ID"]), "<1b4e28ba-2fa1-11d2-883f-0016d3cca427@x.example>")
 
-    assert await bounce(client, away) == (None, "The mail is not a delivery report")
+    assert await bounce(client, away) == (None, "The mail contains no delivery report that can be read")
     assert await bounce(client, stranger) == (None, "The report matches no e-mail of the last 90 days")
     assert await outcomes(db) == ["sent"]
 
@@ -177,7 +177,7 @@ def nested(depth: int, before: str = "") -> str:
 async def test_reports_that_are_nested_deeply_or_begin_late_in_a_mail_are_not_read(
     client: httpx2.AsyncClient, depth: int, before: str, is_report: bool
 ) -> None:
-    no_report = (None, "The mail is not a delivery report")
+    no_report = (None, "The mail contains no delivery report that can be read")
     assert (await bounce(client, nested(depth, before)) != no_report) == is_report
 
 

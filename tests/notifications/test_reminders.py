@@ -71,7 +71,7 @@ async def test_reviewer_who_did_not_respond_is_reminded_once(db: Db, config: Con
     await silence(db, timedelta(days=4))
     await silence(db, timedelta(days=5))
 
-    assert await activity(db) == [("Reminded", "Grace Hopper was reminded after 3 calendar days without a response")]
+    assert await activity(db) == [("Reminded", "Reminded after 3 calendar days without a response: Grace Hopper")]
     assert await notified(db, company.grace) == [("Waiting", "New"), ("Due", "New")]
 
 
