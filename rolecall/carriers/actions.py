@@ -1,4 +1,4 @@
-"""Set and remove the carrier of an application; preview a request, release one that the brake holds, or repeat it."""
+"""Set and remove the carrier of an application; preview requests, release them from the brake, or give them to it."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -56,7 +56,7 @@ async def put_carrier(db: Db, application_id: UUID, raw: Json, facts: Facts, con
 
 
 async def _leave_unfinished(db: Db, application_id: UUID, reason: str, now: datetime) -> None:
-    """Leave unfinished requests to people. A carrier takes up only requests that open after it was switched on."""
+    """Leave unfinished requests to people: if the carrier is switched on later, it does not continue them by itself."""
     for request_id in await queries.unfinished_requests(db, application_id):
         # A request that is no longer open needs no person.
         with suppress(recording.NotNow):
@@ -81,7 +81,7 @@ async def _store(db: Db, application_id: UUID, carrier: Carrier, facts: Facts) -
 
 
 def _key_problems(body: CarrierBody) -> Iterator[Problem]:
-    """Yield the problems of keys that the kind does not use or lacks, and of keys that depend on each other."""
+    """Yield the problems: keys that the kind does not use, missing keys, and keys that do not fit each other."""
     given = body.model_dump(by_alias=True, exclude_defaults=True, exclude_none=True)
     for name in sorted(given.keys() & FOREIGN[body.kind]):
         yield Problem(name, f"{body.kind} does not use {name}")
@@ -93,7 +93,7 @@ def _key_problems(body: CarrierBody) -> Iterator[Problem]:
     for name in body.changed_attributes:
         if name not in body.attributes:
             yield Problem("changedAttributes", f"{name} is not among the attributes; add it there")
-        # The brake does not count a Change, which must not be a way to disable accounts.
+        # The brake does not count a Change, so a Change must not be able to disable accounts.
         if name.lower() == (body.active_attribute or _SCIM_ACTIVE).lower():
             yield Problem("changedAttributes", f"{name} disables accounts; only a Suspend or a Remove may do that")
     yield from credential_problems(body, body.secret)

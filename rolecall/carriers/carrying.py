@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 def carrier_lock(application_id: UUID) -> int:
     """Return the key of the advisory lock that a worker holds while it carries out requests of an application."""
-    # Not the lock of a build: a carrier and an import of the same application may run at once.
+    # Not the lock of a build: a carrier and an import of the same application may run at the same time.
     return build_lock(application_id) ^ (1 << 62)
 
 
@@ -66,7 +66,7 @@ async def _carry_out_requests(pool: Pool, config: Config, application_id: UUID) 
         # Read the clock again, because the applications before this one may have taken minutes.
         due = await queries.due_requests(db, application_id, clock.now(), _AT_ONCE)
     if carrier and due:
-        # The connection was returned first, because the application may respond slowly.
+        # The database connection was released before, because the application may respond slowly.
         async with _Connection(pool, config, application_id, carrier) as connection:
             for request_id in due:
                 await _carry_out(pool, connection, request_id)
@@ -145,7 +145,7 @@ async def _take_step(pool: Pool, connection: _Connection, request_id: UUID, reco
     try:
         answer = await target.carry_out(recorded.step, was_sent=recorded.was_sent)
     except (CannotCarryOut, SourceFailed) as failed:
-        # A refused step changed nothing. After a temporary failure, a step that was sent may have been made.
+        # A refused step changed nothing. After a temporary failure, a step that was sent may have taken effect.
         if isinstance(failed, CannotCarryOut) or not (target.has_sent or recorded.was_sent):
             await _write(pool, recording.refuse_step, request_id, recorded, str(failed))
         raise
@@ -163,7 +163,7 @@ async def _close(pool: Pool, act: Callable[..., Awaitable[None]], request_id: UU
 
 
 async def _write(pool: Pool, act: Callable[..., Awaitable[T]], *args: object) -> T:
-    """Run an action in its own transaction and return its result. Fault points have the name of the action."""
+    """Run an action in its own transaction and return its result. The fault points are named after the action."""
     now = clock.now()
     name = act.__name__.strip("_").replace("_", "-")
     async with pool.connection() as db, written_by(db, f"carrier-{name}", by_system("carry_out_request", now)):

@@ -45,7 +45,7 @@ class LdapTarget:
             try:
                 return change.make(step, was_sent=was_sent)
             finally:
-                # Set it after an error too: it decides whether the step may have been made.
+                # Set it after an error too: it tells whether the step may have taken effect.
                 self.has_sent = change.has_sent
 
         return await self._directory.call(make)
@@ -71,8 +71,8 @@ class _Change:
             case StepVerb.DISABLE:
                 return self._set_active(_required(entry, step), active=False)
             case StepVerb.DELETE:
-                # A missing account counts as deleted only if an earlier attempt deleted it; otherwise it may have
-                # moved.
+                # A missing account counts as deleted only if an earlier attempt sent the deletion; otherwise it may
+                # have been moved.
                 return GONE if entry is None and was_sent else self._delete(_required(entry, step))
             case StepVerb.ADD_MEMBER:
                 return self._add_member(step, _required(entry, step))

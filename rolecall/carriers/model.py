@@ -132,7 +132,7 @@ class CannotCarryOut(Exception):
 
 
 def require_own(step: Step, *, was_sent: bool) -> None:
-    """Raise unless an earlier attempt created the existing account: it may belong to another person."""
+    """Raise if no earlier attempt can have created the existing account: it may belong to another person."""
     if not was_sent:
         raise CannotCarryOut(f"the account {step.account} exists; it may be another person's")
 
@@ -207,7 +207,7 @@ class CarriedRequest(msgspec.Struct, frozen=True):
 class TargetConnection(Protocol):
     """An open connection to the application that a carrier changes."""
 
-    # Whether the last step sent a change rather than only read.
+    # Whether the last step sent a change; false if it only read.
     @property
     def has_sent(self) -> bool: ...
 

@@ -84,7 +84,7 @@ def _created(username: str, carrier: Carrier, facts: RequestFacts) -> Iterator[S
     if facts.account is None:
         yield Step(StepVerb.CREATE, username, attributes=_attributes(carrier, carrier.attributes, facts, username))
     elif not facts.account.is_of_person:
-        raise Inexpressible(f"the account {username} exists and is not known to be the person's; match it first")
+        raise Inexpressible(f"the account {username} exists and is not matched to the person; match it first")
     elif not facts.account.is_active:
         raise Inexpressible(f"the account {username} is disabled; request a Restore, or enable it by hand")
 
@@ -104,7 +104,7 @@ def _attributes(
 
 
 def _removed(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) -> list[Step]:
-    """Return the steps that remove the listed access; if that is all access, also disable or delete the account."""
+    """Return the steps that remove the listed access. If no access would stay, also disable or delete the account."""
     name = request.target.name
     if not _takes_all(request, facts):
         return _memberships(request, name, facts, _TAKES)

@@ -140,8 +140,8 @@ async def carried(db: Db, request_id: UUID) -> CarriedRequest | None:
 async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
     """Return the steps without a result, and whether each was sent before.
 
-    A step was sent before if its response was lost, if it was planned again after it was sent, or if another request
-    of the same person created the same account, which imports may not show yet.
+    A step counts as sent before if its response was lost, if it was planned again after it was sent, or if another
+    request of the same person created the same account, which imports may not show yet.
     """
     rows = await fetch_rows(
         db,
@@ -304,7 +304,7 @@ async def progress(db: Db, request: AccessRequestDetail) -> CarrierProgress | No
     """Return the progress of the carrier with a request.
 
     Return None if there is no carrier. If the carrier has not taken up the request, also return None when the carrier
-    is off or the request is over.
+    is off, or the request is completed or canceled.
     """
     rows = await fetch_rows(
         db,

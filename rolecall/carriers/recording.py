@@ -62,8 +62,8 @@ async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID
     if is_new:
         await _take_up(db, request_id, opened_on, now)
     elif known and known.planned_with:
-        # Keep the plan if its settings are current, or if all steps are done: a worker died before it resolved the
-        # request.
+        # Keep the plan if the settings of the carrier have not changed, or if all steps are done. In the latter case, a
+        # worker died before it resolved the request.
         if known.planned_with == carrier.digest() or not await queries.unfinished_steps(db, request_id):
             return
         await drop_planned(db, request_id)
@@ -76,7 +76,7 @@ async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID
     except Inexpressible as why:
         await leave(db, request_id, str(why), now)
         return
-    # A release does not cover a request that was reopened since.
+    # A release does not cover a request that was reopened after it.
     is_released = known is not None and not is_new and known.is_released
     if carrier.mode is CarrierMode.DRY_RUN:
         await _record_dry_run(db, request, steps, now)
@@ -153,7 +153,7 @@ async def _is_held(
         return False
     why = (
         f"{counted(before, 'removal')} in the last hour and {removals:,} more would exceed the limit of "
-        f"{carrier.removals_per_hour:,}; a person must release it"
+        f"{carrier.removals_per_hour:,}; a person must release the request"
     )
     await set_state(db, request_id, CarriedState.HELD, why, now)
     await _say(db, request_id, HELD, f"Held by the brake of the carrier: {why}", now)

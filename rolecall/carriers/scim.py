@@ -53,8 +53,8 @@ class ScimTarget:
             case StepVerb.DISABLE:
                 return await self._set_active(_required(user, step), active=False)
             case StepVerb.DELETE:
-                # A missing account counts as deleted only if an earlier attempt deleted it; otherwise it may have been
-                # renamed.
+                # A missing account counts as deleted only if an earlier attempt sent the deletion; otherwise it may
+                # have been renamed.
                 return GONE if user is None and was_sent else await self._delete(_required(user, step))
             case StepVerb.ADD_MEMBER:
                 return await self._add_member(step, _required(user, step))
@@ -62,9 +62,9 @@ class ScimTarget:
                 return await self._remove_member(step, _required(user, step))
 
     async def _found(self, url: URL, attribute: str, name: str) -> Resource | None:
-        """Return the resource with this name, or None. Raise CannotCarryOut if it is not clear which resource that is.
+        """Return the resource with this name, or None. Compare the names, because a server may ignore filters.
 
-        Compare the names, because a server may ignore filters.
+        Raise CannotCarryOut if it is not clear which resource has the name, or if its id cannot be part of a URL.
         """
         # Without the members, because a group may have thousands.
         query = {"filter": f"{attribute} eq {json.dumps(name)}", "excludedAttributes": "members"}

@@ -57,7 +57,7 @@ async def test_brake_holds_removals_until_a_person_releases_them(carrying: Carry
 
     held = (await carrying.get())["brake"]
     assert (held["removalsInLastHour"], held["limit"], len(held["held"])) == (2, 2, 2)
-    assert "a person must release it" in (await carrying.said(ids[2]))[0][1]
+    assert "a person must release the request" in (await carrying.said(ids[2]))[0][1]
     assert [account(directory, f"held{n}")["employeeType"] for n in range(4)] == [["No"]] * 2 + [["Yes"]] * 2  # type: ignore[index]
 
     released = await carrying.post("release", accessRequestIds=[ids[2]])

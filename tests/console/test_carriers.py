@@ -88,7 +88,7 @@ async def test_planned_steps_and_held_requests_are_shown_and_released(
 
     assert "Disable the account ada" in planned
     assert "Held by the brake" in held
-    assert "a person must release it" in held
+    assert "a person must release the request" in held
     assert released.status_code == 303
     assert await fetch_value(db, "SELECT state FROM carried_requests") == "Waiting"
     assert "Held by the brake" not in await page(administrator, carrying.id)
