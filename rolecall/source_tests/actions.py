@@ -41,9 +41,12 @@ _LINES = msgspec.json.Encoder().encode_lines
 async def test_source(
     pool: Pool, caller: Caller, application_id: UUID, raw: Json, facts: Facts, config: Config
 ) -> SourceTest:
-    """Test the source in the body or the saved source. Release the database first, because the source may be slow."""
+    """Test the source in the body, or the saved source.
+
+    Release the database connection before the test, because the source may be slow.
+    """
     async with pool.connection() as db:
-        # Check the right before the stored secret is used; `record_test` checks it again before it returns data.
+        # Check the right before the stored secret is used; `record_test` checks it again before the result is returned.
         sources.require_right(caller, await queries.application(db, application_id))
         source, sent = await _source(db, application_id, raw, facts, config)
         groups = await groups_of(db, application_id)
@@ -62,7 +65,7 @@ async def test_source(
     except SourceFailed as failed:
         result.problem = str(failed)
     except TimeoutError:
-        result.problem = f"the source did not answer within {_MOST_SECONDS:.0f} s"
+        result.problem = f"the source is slow: the test did not end within {_MOST_SECONDS:.0f} s"
     result.is_working = result.problem is None and not any(_problems(result))
     return result
 

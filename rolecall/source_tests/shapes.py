@@ -29,7 +29,7 @@ class TestedContent(msgspec.Struct, rename="camel"):
     total: int | None
     # Whether all records were fetched.
     is_complete: bool
-    # The names of the fields that occur in the records.
+    # The names of the fields that occur in the records, at most 100.
     fields: list[str]
     understood: list[UnderstoodContent]
     problem: str | None

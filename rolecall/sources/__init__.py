@@ -5,10 +5,10 @@ A source replaces uploaded files: each fetch writes one file per file group, and
 The main modules:
 
     model, shapes, queries, actions, routes    the source of an application, as configured
-    references.py, secrets.py                  references to secrets, and how they are read
+    references.py, secrets.py                  check references to secrets, and read the secrets
     peers.py, http_client.py                   the allow-list of hosts, and the HTTP client that enforces it
     rest.py, scim.py, ldap.py, sql.py, push.py one module per kind: connect, then yield pages of records
-    snapshot.py, fetching.py                   check that a snapshot is complete, write it as JSON lines
+    snapshot.py, fetching.py                   check that a snapshot is complete, and write it as JSON lines
 
 `application_imports/run/fetching.py` calls `fetching.py` when an import runs. `source_tests` tests a connection.
 """

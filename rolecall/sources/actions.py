@@ -153,7 +153,7 @@ def _group_problems(raw: Json, application: SourcedApplication) -> Iterator[Prob
 
 
 def _content_problems(kind: SourceKind, group: str, content: SourceContentBody) -> Iterator[Problem]:
-    """Yield the problems of keys that depend on each other."""
+    """Yield the problems of keys whose valid values depend on the kind or on other keys."""
     place = f"contents.{group}"
     if kind is SourceKind.REST and content.paging in (Paging.CURSOR, Paging.NEXT) and not content.next:
         yield Problem(
@@ -171,7 +171,7 @@ def _content_problems(kind: SourceKind, group: str, content: SourceContentBody) 
 
 
 def _key_problems(raw: Json, body: SourceBody) -> Iterator[Problem]:
-    """Yield the problems of keys that the kind does not use or lacks, and of keys that depend on each other."""
+    """Yield the problems: keys that the kind does not use, missing keys, and keys that do not fit each other."""
     kind = KINDS[body.kind]
     for name in sorted(set(raw) & _FIELDS - _COMMON - kind.keys):
         if raw[name] not in (None, "", {}, [], False):

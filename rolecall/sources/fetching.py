@@ -27,7 +27,7 @@ from rolecall.sources.snapshot import complete
 
 # The maximum number of times that a list is read if it changes during the read.
 _ATTEMPTS = 3
-# The total time that servers may ask us to wait during one fetch.
+# The total time for which the server may make one fetch wait.
 MAX_WAIT_SECONDS = 1800.0
 NO_RECORDS = "the source returned no records; an empty list would remove everything, so it is not imported"
 
@@ -72,7 +72,7 @@ async def fetch_file(
     *,
     may_be_empty: bool = False,
 ) -> FetchedFile:
-    """Write all records of a content to a file in the incoming folder of the store, and return the file."""
+    """Write all records of a file group to a file in the incoming folder of the store, and return the file."""
     started = time.monotonic()
     for attempt in range(_ATTEMPTS):
         writing = Writing(config.store)
@@ -105,7 +105,7 @@ async def _write(writing: Writing, pages: AsyncIterator[RecordPage], most_bytes:
             held = b""
         if writing.size > most_bytes:
             raise SourceFailed(
-                f"the records are larger than {byte_size(most_bytes)} after {count:,} of them; "
+                f"the first {count:,} records are already larger than {byte_size(most_bytes)}; "
                 "name the attributes that are needed, or raise ROLECALL_MAX_SNAPSHOT_BYTES"
             )
     if count < 2:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 def _refers(value: object, _: int | None) -> bool:
-    """Return whether a value refers to a page: a text, an object, a positive number or true."""
+    """Return whether a value refers to a page: a non-empty string or object, a positive integer, or true."""
     return (isinstance(value, str | dict) and bool(value)) or value is True or (type(value) is int and value > 0)
 
 

@@ -32,8 +32,9 @@ async def _problem(db: Db, config: Config, id: UUID, source: Source) -> str | No
     if source.kind is SourceKind.SCIM_PUSH:
         return None
     if not host_of(source.url):
-        inside = is_inside_roots(sqlite_path(source.url), config)
-        return None if inside else f"{sqlite_path(source.url)} is outside of ROLECALL_IMPORT_ROOTS"
+        path = sqlite_path(source.url)
+        outside = f"{path} is outside of ROLECALL_IMPORT_ROOTS; move the file, or add its folder there"
+        return None if is_inside_roots(path, config) else outside
     return await connection_problem(db, config, id, source, FETCHING)
 
 

@@ -98,7 +98,7 @@ class SourceHttp:
     async def _follow(self, url: URL, decode: Decode) -> JsonAnswer:
         for _ in range(_MOST_HOPS):
             if url.origin() != self.root.origin():
-                raise _Refused(f"the server refers to another host, {url.host}; only the configured host is allowed")
+                raise _Refused(f"the server refers to {url.origin()}; only {self.root.origin()} is allowed")
             answer = await self._ask(url, decode)
             if not isinstance(answer, URL):
                 return answer
@@ -121,11 +121,11 @@ class SourceHttp:
     async def send(self, method: str, url: URL, body: object = None) -> SentAnswer:
         """Send a change once, without a retry, and return the response.
 
-        Raise SourceFailed if the URL has another host, if the server redirects, refuses the credentials, is busy or
-        fails, and if no readable response arrives.
+        Raise SourceFailed if the URL has another scheme, host or port, if the server redirects, refuses the
+        credentials, is busy or fails, or if no readable response arrives.
         """
         if url.origin() != self.root.origin():
-            raise SourceFailed(f"{url.host} is not the configured host, so nothing is sent to it")
+            raise SourceFailed(f"nothing is sent to {url.origin()}; only {self.root.origin()} is allowed")
         content = None if body is None else msgspec.json.encode(body)
         try:
             async with self._session.request(method, url, data=content, headers=_SENT, allow_redirects=False) as answer:
@@ -179,7 +179,7 @@ def _refusal(answer: aiohttp.ClientResponse) -> _Refused:
         )
     advice = "; check the URL and the path" if answer.status == _NOT_FOUND else ""
     if answer.status >= 500:
-        advice = "; its log has the reason"
+        advice = "; see its log for the reason"
     return _Refused(f"the server responded with {answer.status}{advice}", is_final=answer.status < 500)
 
 

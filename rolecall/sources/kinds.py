@@ -84,9 +84,9 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
 
 
 def place_of(source: Source) -> str:
-    """Return a text with the scheme, host, port, encryption and login. A stored secret is bound to this text.
+    """Return a string with the scheme, host, port, encryption and login; empty for a source without a host.
 
-    It is empty for a source without a host.
+    A stored secret is bound to this string.
     """
     parts = urlsplit(source.url)
     if not parts.hostname:
@@ -99,5 +99,5 @@ def place_of(source: Source) -> str:
 
 
 def host_of(url: str) -> str:
-    """Return the host of a URL, or an empty string for a file or without a URL."""
+    """Return the host of a URL, or an empty string if the URL is empty or refers to a file."""
     return urlsplit(url).hostname or ""

@@ -41,7 +41,7 @@ _EVERYTHING = "(objectClass=*)"
 _SECRET = re.compile(r"(password|pwd)(history)?$|credentials$|^krbprincipalkey$|^ipanthash$", re.IGNORECASE)
 _IDENTIFIERS = ("objectguid", "objectsid")
 _MEMBER = "member"
-# Find accounts whose primary group is not a default: Domain Users (513), Domain Guests (514), Domain Computers (515).
+# Matches entries whose primary group is not a default: Domain Users (513), Domain Guests (514), Domain Computers (515).
 _OF_OTHER_PRIMARY_GROUPS = f"(&({PRIMARY_GROUP}=*){''.join(f'(!({PRIMARY_GROUP}={id}))' for id in (513, 514, 515))})"
 _RANGE = re.compile(r"(.+);range=(\d+)-(\d+|\*)", re.IGNORECASE)
 _CHECK_LOGIN = "check the name, the password and whether it has expired"
@@ -259,7 +259,7 @@ def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
         if is_part and (part := _RANGE.fullmatch(returned)):
             name, values = part[1], values + _rest(record["dn"], part, read_range)
         plain = sorted(_text(name, value) for value in values)
-        # Active Directory returns an attribute empty besides its first range of values.
+        # Active Directory returns the first range of values and, in addition, the attribute itself without values.
         if plain or name not in record:
             record[name] = plain[0] if len(plain) == 1 else plain
     return record

@@ -1,7 +1,7 @@
 """Restrict live sources and carriers to the hosts in `ROLECALL_SOURCE_HOSTS`; an empty list allows none.
 
-A host name must be listed, and must resolve to public addresses or to addresses in a listed network. A URL with an
-address needs a listed network. This prevents server-side request forgery (SSRF). Addresses are checked when the
+A host name must be listed, and must resolve to public addresses or to addresses in a listed network. An IP address in a
+URL must be in a listed network. This prevents server-side request forgery (SSRF). Addresses are checked when the
 connection is made.
 """
 

@@ -27,13 +27,13 @@ from rolecall.sources.model import (
 _LINK = re.compile(r"<([^<>]*)>\s*((?:;[^,<]*)*)")
 _NEXT = re.compile(r";\s*rel\s*=\s*\"?[^\";]*\bnext\b", re.IGNORECASE)
 _MOST_NAMED = 10
-_TYPES = {str: "a text", int: "a number", float: "a number", bool: "a flag", list: "a list", type(None): "null"}
+_TYPES = {str: "a string", int: "a number", float: "a number", bool: "a boolean", list: "a list", type(None): "null"}
 _ERRORS = ("error", "errors")
 _DEEPEST_SIGN = 3
 
 
 class Progress(NamedTuple):
-    """How far a list was read: the numbers of pages and records, the last page, and the total if known."""
+    """How far a list was read: how many pages and records, the records of the last page, and the total if known."""
 
     pages: int
     read: int
@@ -138,7 +138,7 @@ def _total(value: Any, path: str) -> int | None:
         return int(found)
     if isinstance(found, int) and not isinstance(found, bool):
         return found
-    raise SourceFailed(f"the response has no number at {path}, the path in total")
+    raise SourceFailed(f'the response has no number at {path}, the value of "total"; correct it')
 
 
 def _ends_at_first_total(content: SourceContent, progress: Progress) -> bool:
@@ -146,7 +146,7 @@ def _ends_at_first_total(content: SourceContent, progress: Progress) -> bool:
 
 
 def _refuse_errors(value: Any, records: list[Any]) -> None:
-    """Reject a page that contains an error. A text counts as an error only if the page has no records."""
+    """Reject a page that contains an error. A plain value counts as an error only if the page has no records."""
     found = [value.get(name) for name in _ERRORS] if isinstance(value, dict) else []
     if any(each and (not records or isinstance(each, list | dict)) for each in found):
         raise SourceFailed("a page contains an error; see the log of the server for the reason")

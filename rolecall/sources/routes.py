@@ -22,7 +22,7 @@ async def get_source(db: Db, id: str, config: Config, now: datetime) -> SourceDe
 
 @operation("PUT", "/{id:str}/source", scope=Scope.CONFIG_MANAGE, body=SourceBody, secret=True, tags=_TAGS)
 async def put_source(db: Db, caller: Caller, id: str, raw: Json, facts: Facts, config: Config) -> SourceDetail:
-    """Set the live source of an application; imports fetch its records instead of files.
+    """Set the live source of an application. Imports then fetch its records, and no files are uploaded.
 
     A host in its URL must be in `ROLECALL_SOURCE_HOSTS`. A secret in the body is stored encrypted. A stored secret is
     deleted when the host, the port, the encryption or the login changes, or when `secretRef` is no longer `sealed`. For

@@ -1,4 +1,4 @@
-"""Read the secret that a source refers to (`references.py`). It is read when needed and not stored with the source."""
+"""Read the secret that a source refers to (`references.py`). The secret is read only when it is needed."""
 
 import asyncio
 import os
@@ -54,7 +54,7 @@ async def _unsealed(db: Db, config: Config, owner: UUID, name: str, host: str) -
 def _in_environment(name: str) -> FoundSecret:
     if text := os.environ.get(name):
         return FoundSecret(text)
-    raise SourceFailed(f"the environment variable {name} is not set for the worker; set it and restart the worker")
+    raise SourceFailed(f"the environment variable {name} is not set; set it and restart the service")
 
 
 def _in_file(folder: Path | None, name: str) -> FoundSecret:

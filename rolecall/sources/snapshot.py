@@ -28,7 +28,7 @@ WHOLE = "$"
 _MOST_EMPTY = 20
 _PART = 200
 _MOST_NAMED = 10
-# Lists that a SCIM server leaves out if they are empty.
+# Lists that a SCIM server may leave out if they are empty.
 _LISTS_OF_SCIM = ("members", "groups")
 _ENCODE = msgspec.json.Encoder(order="deterministic").encode
 
@@ -109,7 +109,7 @@ class Snapshot:
     def _check_new(self, page: RecordPage) -> None:
         """Reject repeated records.
 
-        If records have no id, reject repeated pages, and records on several numbered pages.
+        If records have no id, reject repeated pages and, with paging by number, records that occur on several pages.
         """
         path = self._content.key
         keys = page.ids() if not path else [_key(record, path) for record in page.records]

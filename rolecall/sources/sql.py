@@ -39,6 +39,7 @@ _ROWS = 1000
 _LONGEST_VALUE = 64 * 1024 * 1024
 # Read decimals as text: as 64-bit floats, different values could become equal.
 _RECORD = msgspec.json.Decoder(FetchedRecord, float_hook=str)
+# How many instructions SQLite executes between checks of the time limit.
 _STEPS = 10_000
 # A query must begin with one of these words. EXPLAIN, which checks queries, would run one that begins with ANALYZE.
 _IS_QUERY = re.compile(r"(?:\s|--[^\n]*\n|\()*(?:select|with|values|table)\b", re.IGNORECASE)
@@ -126,7 +127,7 @@ class PostgresConnection(SourceConnection):
         cursor = await self._db.execute("SELECT current_user, rolsuper FROM pg_roles WHERE rolname = current_user")
         found = await cursor.fetchone()
         assert found
-        warning = "; it is a superuser, use a login that may only read" if found[1] else ""
+        warning = ", a superuser; use a login that may only read" if found[1] else ""
         return f"signed in as {found[0]}{warning}"
 
 
@@ -162,7 +163,7 @@ async def _open_sqlite(access: SourceAccess) -> AsyncIterator[SourceConnection]:
 def _database_file(access: SourceAccess) -> Path:
     path = sqlite_path(access.source.url)
     if not is_inside_roots(path, access.config):
-        raise SourceFailed(f"{path} is outside of ROLECALL_IMPORT_ROOTS")
+        raise SourceFailed(f"{path} is outside of ROLECALL_IMPORT_ROOTS; move the file, or add its folder there")
     if not path.is_file():
         raise SourceFailed(f"there is no file {path}; check the URL")
     return path.resolve()
@@ -204,8 +205,8 @@ class SqliteConnection(SourceConnection):
             while batch := await asyncio.to_thread(rows.fetchmany, _ROWS):
                 yield RecordPage([dict(_members(row)) for row in batch])
         except sqlite3.Error as error:
-            late = "the query took too long" if "interrupted" in str(error) else _said(error)
-            raise SourceFailed(late) from None
+            late = f"the query took longer than {self._seconds:g} s; simplify it or raise timeoutSeconds"
+            raise SourceFailed(late if "interrupted" in str(error) else _said(error)) from None
 
 
 def _members(row: sqlite3.Row) -> Iterator[tuple[str, object]]:

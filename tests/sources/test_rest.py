@@ -123,7 +123,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "endless empty pages": (_endless_nothing, "the list does not end"),
     "same cursor": (_same_cursor, "keeps referring to the same page"),
     "no list": (_on_page(1, lambda: web.json_response({"people": [], "count": 0})), "the response has people, count"),
-    "texts": (_on_page(1, lambda: web.json_response({"items": ["ada"]})), "a record is a text instead of an object"),
+    "texts": (_on_page(1, lambda: web.json_response({"items": ["ada"]})), "a record is a string instead of an object"),
     "nulls": (_on_page(1, lambda: web.json_response({"items": [None]})), "a record is null instead of an object"),
     "busy": (_on_page(2, lambda: web.Response(status=429)), "the server responded with 429"),
     "long wait": (
@@ -132,7 +132,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     ),
     "another host": (
         _on_page(2, lambda: web.Response(status=302, headers={"Location": "https://evil.example.com/"})),
-        "another host, evil.example.com",
+        "the server refers to https://evil.example.com; only",
     ),
     "redirects in a circle": (
         _on_page(1, lambda: web.Response(status=302, headers={"Location": "/cursor"})),

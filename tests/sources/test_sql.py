@@ -177,7 +177,7 @@ async def test_connection_test_names_the_login_and_warns_of_a_superuser(
     password = postgres.info.password or unquote(url.password or "")
     await sourcing.put(postgres_url, {"query": QUERY}, kind="SQL", username="tester", secret=password)
 
-    assert "it is a superuser" in (await sourcing.test())["login"]
+    assert "a superuser; use a login that may only read" in (await sourcing.test())["login"]
 
 
 async def test_file_outside_the_import_roots_is_refused(sourcing: Sourcing, config: Config, sqlite_url: str) -> None:

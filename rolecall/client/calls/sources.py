@@ -30,7 +30,7 @@ def get_source(application_id: Id) -> Call[answers.Source]:
 def put_source(
     application_id: Id, kind: str, url: str | None = None, *, contents: Json, **fields: Unpack[SourceFields]
 ) -> Call[answers.Source]:
-    """Set the live source of an application; imports fetch its records instead of files. `SCIM Push` has no URL."""
+    """Set the live source of an application, from which imports fetch records. `SCIM Push` has no URL."""
     body: Mapping[str, object] = {"kind": kind, "contents": contents, **({"url": url} if url else {}), **fields}
     return describe.call("PUT", answers.Source, _PATH, application_id, body=body)
 
