@@ -195,7 +195,7 @@ async def patch_resource(db: Db, target: PushTarget, id: UUID, raw: object, if_m
 
 async def delete_resource(db: Db, target: PushTarget, id: UUID, if_match: str) -> None:
     await _current(db, target, id, if_match)
-    # Before the deletion, which also deletes the memberships that tell the groups.
+    # Before the deletion, which also deletes the memberships that show which groups contain the resource.
     await execute(
         db,
         """UPDATE scim_resources SET version = version + 1, changed_at = %(now)s
@@ -258,7 +258,7 @@ async def _finish(db: Db, target: PushTarget, id: UUID, is_changed: bool) -> Non
 async def _keep_change(db: Db, target: PushTarget) -> None:
     await execute(
         db,
-        # Keep the time of the first change, because the longest wait before an import begins there.
+        # Keep the time of the first change, because the longest wait before an import is counted from it.
         """UPDATE scim_pushes SET changed_at = %(now)s, waiting_since = coalesce(waiting_since, %(now)s)
            WHERE application_id = %(id)s""",
         id=target.application_id,

@@ -177,7 +177,8 @@ class SqlFilter:
         if isinstance(value, bool | int | float):
             wanted = f"{self._param(msgspec.json.encode(value).decode())}::jsonb"
             if operator in OF_TEXTS or (isinstance(value, bool) and operator not in EQUALITIES):
-                raise invalid_filter(f"{operator} cannot compare numbers and booleans")
+                kind = "booleans" if isinstance(value, bool) else "numbers"
+                raise invalid_filter(f"{operator} cannot compare {kind}")
             same_type = f"jsonb_typeof({found}) = jsonb_typeof({wanted})"
             return f"coalesce({same_type} AND {found} {_SIGNS[operator]} {wanted}, false)"
         text, wanted = f"({found} #>> '{{}}')", f"{self._param(value)}::text"

@@ -82,7 +82,7 @@ def tokens_of(text: str) -> list[str]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise invalid_filter(f"The filter has a quotation mark without an end, at character {at + 1}")
+            raise invalid_filter(f"The quotation mark after character {at} of the filter is not closed")
         found.append(match[1])
         at = match.end()
     return found
@@ -184,8 +184,8 @@ def _value(token: str) -> ScalarValue:
     try:
         found: ScalarValue = msgspec.json.decode(word, type=str | int | float | bool | None)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise invalid_filter(f"{token[:50]} is not a value; texts need quotation marks") from None
-    # PostgreSQL accepts no NUL characters in texts.
+        raise invalid_filter(f"{token[:50]} is not a value; strings need quotation marks") from None
+    # PostgreSQL accepts no NUL characters in text.
     if isinstance(found, str) and "\x00" in found:
         raise invalid_filter("A value must not contain NUL characters")
     return found
@@ -255,7 +255,7 @@ def compares(term: Comparison, found: object) -> bool:
 
 
 def as_flag(value: object) -> object:
-    """Convert the texts true and false to booleans, ignoring case; return other values unchanged."""
+    """Convert the strings true and false to booleans, ignoring case; return other values unchanged."""
     words = {"true": True, "false": False}
     return words.get(value.lower(), value) if isinstance(value, str) else value
 

@@ -13,7 +13,7 @@ from rolecall.core.errors import RolecallError
 Resource = dict[str, Any]
 # Not the prefix of API tokens, so that each kind of token is rejected where the other is expected.
 PREFIX = "rcs"
-# Changes are imported after this time, even if the push does not pause.
+# Changes are imported after this time, even if further changes keep arriving.
 LONGEST_WAIT = timedelta(hours=1)
 
 
@@ -74,7 +74,7 @@ class StoredResource(msgspec.Struct, frozen=True):
 
     @property
     def etag(self) -> str:
-        # Weak, because `attributes` changes the bytes of a response but not the version of the resource.
+        # Weak, because the query parameter `attributes` changes the bytes of a response, but not the version.
         return f'W/"{self.version}"'
 
     def attributes(self) -> Resource:

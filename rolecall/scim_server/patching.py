@@ -83,7 +83,7 @@ def _operations(raw: object) -> list[Resource]:
     body = {key.lower(): value for key, value in raw.items()} if isinstance(raw, dict) else {}
     found = body.get("operations")
     if not isinstance(found, list) or not found or not all(isinstance(each, dict) for each in found):
-        raise ScimError("Operations must be a list of objects", ScimErrorType.INVALID_SYNTAX)
+        raise ScimError("Operations must be a list of at least one object", ScimErrorType.INVALID_SYNTAX)
     if len(found) > MOST_OPERATIONS:
         raise ScimError(f"Send at most {MOST_OPERATIONS} operations at once", status=413)
     return [{key.lower(): value for key, value in each.items()} for each in found]
@@ -110,7 +110,7 @@ class Patch:
         if not isinstance(value, dict):
             raise ScimError("An operation without a path needs an object as its value", ScimErrorType.INVALID_SYNTAX)
         for key, each in without_core(value, self._kind).items():
-            # As a path, the last part of an unknown URN would be the name of an attribute.
+            # Parsed as a path, an unknown URN would be split into an extension and the name of an attribute.
             if isinstance(each, dict) and self._is_foreign(key):
                 _change_object(verb, self.resource, key, each)
             else:
@@ -123,7 +123,7 @@ class Patch:
 
     def _target(self, text: object, *, is_explicit: bool) -> PatchTarget:
         if not isinstance(text, str) or len(text) > _LONGEST_PATH:
-            raise ScimError(f"path must be a text of at most {_LONGEST_PATH} characters", ScimErrorType.INVALID_PATH)
+            raise ScimError(f"path must be a string of at most {_LONGEST_PATH} characters", ScimErrorType.INVALID_PATH)
         try:
             name, fitting, part = FilterParser(tokens_of(text)).value_path()
         except ScimError as error:
@@ -275,7 +275,7 @@ def _keep_one_primary(values: list[Any], changed: list[Any]) -> None:
 def _member_change(verb: PatchVerb, target: PatchTarget, value: Any) -> MemberChange:
     fitting = target.fitting
     if target.path.part or target.part or (fitting and verb is not PatchVerb.REMOVE):
-        raise ScimError("Members are added, replaced and removed as a whole", ScimErrorType.INVALID_PATH)
+        raise ScimError("A member cannot be changed in part; add or remove whole members", ScimErrorType.INVALID_PATH)
     if verb is not PatchVerb.REMOVE:
         if value is None:
             raise invalid_value("The members to add or replace are missing")
@@ -284,7 +284,7 @@ def _member_change(verb: PatchVerb, target: PatchTarget, value: Any) -> MemberCh
         # Entra sends the members to remove as the value; without a value, all are removed.
         return MemberChange(verb, member_ids(value), is_all=value is None)
     if isinstance(fitting, Comparison) and fitting.path.lower() == "value" and fitting.operator is CompareOperator.EQ:
-        # Removing one member by its id is frequent, and needs no look at the other members of the group.
+        # Removing one member by its id is frequent, and does not need to read the other members of the group.
         id = guid(fitting.value)
         return MemberChange(verb, {str(id): ""} if id else {})
     return MemberChange(verb, fitting=fitting)

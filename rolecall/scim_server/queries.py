@@ -155,7 +155,7 @@ async def count_resources(db: Db, application_id: UUID, kind: ResourceType) -> i
     return found
 
 
-# The direct and nested users of a group. UNION removes duplicates, so that a cycle of groups ends.
+# The direct and nested users of a group. UNION removes duplicates, so that the recursion ends in a cycle of groups.
 _USERS_OF_GROUP = """(WITH RECURSIVE held (id) AS (
         SELECT m.member_id FROM scim_members m WHERE m.group_id = r.id
         UNION SELECT m.member_id FROM held h JOIN scim_members m ON m.group_id = h.id)
@@ -182,7 +182,7 @@ async def snapshot_pages(
 
     The calling code must use a REPEATABLE READ transaction, so that pages agree.
     """
-    # What stands on the right of `||` wins: pushed attributes cannot replace the id or the computed values.
+    # The right operand of `||` wins, so pushed attributes cannot replace the id or the computed values.
     last = 0
     while True:
         rows = await fetch_rows(

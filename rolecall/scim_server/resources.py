@@ -1,6 +1,6 @@
 """Check pushed resources and normalize them: spell names as declared, make lists where declared, remove secrets.
 
-Identity providers differ, so some other forms are accepted, such as texts for booleans or one value for a list.
+Identity providers differ, so some other forms are accepted, such as strings for booleans or one value for a list.
 Attributes that no schema declares are kept, because a connector may map them to columns.
 """
 
@@ -110,7 +110,7 @@ def too_many_values(name: str) -> ScimError:
 
 def _single(value: object, attribute: Attribute) -> Any:
     if attribute.type == "complex":
-        # Entra sends the manager as a text instead of an object.
+        # Entra sends the manager as a string instead of an object.
         is_short = isinstance(value, str | int | float) and "value" in attribute.parts
         return _complex(attribute.name, {"value": value} if is_short else value, attribute.parts)
     if attribute.type == "boolean":

@@ -103,7 +103,7 @@ def find_path(text: str, kind: ResourceType) -> AttributePath:
         return _inside("", kind.attributes, text)
     if extension := _named(kind.extensions, text):
         return AttributePath(extension, "", "", None)
-    # Split at the last colon before any dot, because the URNs contain dots, as in `core:2.0:User`.
+    # Split at the last colon first, and only then at dots, because the URNs contain dots, as in `core:2.0:User`.
     urn, _, name = text.rpartition(":")
     if urn.lower() == kind.urn.lower():
         return _inside("", kind.attributes, name)

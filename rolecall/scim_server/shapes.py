@@ -33,7 +33,7 @@ class PushDetail(msgspec.Struct, rename="camel"):
     # The last request of the identity provider, to the minute.
     last_request: datetime | None
     last_change: datetime | None
-    # When the pending changes are imported. It may become later if more changes arrive.
+    # When the pending changes are imported. Further changes may move it to a later time.
     next_snapshot: datetime | None
     tokens: list[PushTokenItem]
 
