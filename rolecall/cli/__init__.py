@@ -37,7 +37,7 @@ _NOUNS = (
     "stand-in", "model", "entitlements", "accounts", "reports", "duty", "rule", "conflict", "review", "review-item",
     "review-template",
 )  # fmt: skip
-# The codes of client commands (`EXIT_CODES` in `calling.py`), so that scripts can treat all commands alike.
+# The codes of client commands (`EXIT_CODES` in `calling.py`), so that scripts can treat all commands in the same way.
 _EXIT_CODES: dict[type[Exception], int] = {
     errors.CannotRun: 1,
     errors.Conflict: 1,
@@ -63,7 +63,7 @@ class _Commands(click.RichGroup):
     def invoke(self, context: click.Context) -> object:
         try:
             return super().invoke(context)
-        # Any other exception is a defect of the program, and keeps its traceback.
+        # click handles its own exceptions. Any other exception is a defect of the program, and keeps its traceback.
         except tuple(_EXIT_CODES) as error:
             for line in _lines(error):
                 click.echo(f"Error: {line}", err=True)

@@ -57,7 +57,7 @@ def restore(file: Path, force: bool, data_dir: Path | None) -> None:
         folder.end_interrupted_restore(here)
         if not force and not backup.is_empty(here):
             raise CannotRun(
-                "The database is not empty; choose another folder with --data-dir, or replace it with --force"
+                "The database is not empty; choose another folder with --data-dir, or replace the data with --force"
             )
         backup.restore(here, file.absolute())
         # The backup may come from an earlier version.

@@ -90,7 +90,7 @@ def _run(port: int, data_dir: Path | None) -> None:
     with nullcontext(data_dir) if data_dir else tempfile.TemporaryDirectory(prefix="rolecall-demo-") as place:
         folder = Path(place).absolute()
         _check(folder)
-        # Never load the sample company into an existing database.
+        # Ignore ROLECALL_DATABASE_URL, so that the sample company is never loaded into that database.
         settings = msgspec.structs.replace(settings, data_dir=folder, database_url=None)
         with serving(ScimPeer(folder / _PEER_FILE)) as peer:
             run_service(

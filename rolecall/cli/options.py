@@ -89,7 +89,7 @@ HELP = {
     "approved_access": "Approve less than requested: a list of objects with header, section, permission and access.",
     "as_of": "A date, a date and time, or the number of an import.",
     "conditions": "A list of groups; each group is a list of objects with field, operator and value.",
-    "connector": "The connector as in the API; `rolecall config` is easier to write.",
+    "connector": "The connector as in the API. A file for `rolecall config` is easier to write.",
     "custom_fields": "A custom field by number (repeatable).",
     "active": "true: only active accounts; false: only inactive ones.",
     "dormant_days": "Only accounts whose last login is more than this many days ago.",

@@ -47,7 +47,7 @@ def run_role(role: Role, with_parent: bool) -> None:
 
 
 def _at_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    # At its end, stdin stays readable, and the loop would call this function again and again.
+    # At the end of file, stdin stays readable, and the loop would call this function again and again.
     loop.remove_reader(sys.stdin)
     stop.set()
 
@@ -82,4 +82,4 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
     server.stop()  # type: ignore[no-untyped-call]
     await serving
     if stopped_by_itself:
-        raise CannotRun("The HTTP server stopped; the log says why")
+        raise CannotRun("The HTTP server stopped; see the log for the reason")

@@ -97,7 +97,7 @@ def _show_dry_run(client: "Client", run: DryRun) -> None:
     rejects = client.send(calls.list_dry_run_rejects(run.id))
     if rejects.items:
         show_rows(("file", "line", "reason", "row"), rejects.items)
-    for said, reason in (("The import would fail", run.problem), ("The guard would hold it", run.held)):
+    for said, reason in (("The import would fail", run.problem), ("The guard would hold the import", run.held)):
         if reason:
             click.echo(visible(f"{said}: {reason}"), err=True)
     more = (
@@ -229,7 +229,7 @@ def _show_proposal(file: ProposedFile) -> None:
         show_rows(("header", "field", "confidence", "evidence", "examples"), known)
     for column in file.columns:
         if column.may_be_access:
-            click.echo(visible(f"  {column.header} is not read as access, but may be ({column.may_be_access})"))
+            click.echo(visible(f"  {column.header} may be access, but is not read as access ({column.may_be_access})"))
     if file.columns:
         show_rows(("header", "place", "becomes", "how", "values", "examples"), file.columns)
 
@@ -270,7 +270,7 @@ def bounce(file: Path, as_json: bool, field: str | None, profile: str | None) ->
         raise click.BadParameter(f"{file}: no such file", param_hint="file")
     # Read all of stdin, so that the mail server can finish writing; the report is at the beginning.
     content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    # The API rejects texts with NUL characters.
+    # The API rejects strings with NUL characters.
     mail = content[:_MOST_OF_A_MAIL].decode(errors="replace").replace("\x00", "")
     try:
         with connected(profile) as client:

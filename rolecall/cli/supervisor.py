@@ -1,4 +1,4 @@
-"""Supervise the service on one machine: start its processes, restart a process that dies, stop them in order."""
+"""Supervise the service on one machine: start its processes, restart a process that dies, and stop them gracefully."""
 
 import asyncio
 import errno
@@ -23,7 +23,7 @@ log = structlog.get_logger("rolecall.serve")
 
 # How long a process may take to stop after SIGTERM before it is killed.
 _DRAIN_SECONDS = 25
-# A process that dies sooner after its start delays its next restart.
+# A process that exits within this time after its start is restarted only after a pause.
 _QUICK_DEATH_SECONDS = 2
 _PAUSES_SECONDS = (0, 0.5, 1, 2, 5)
 _DATABASE_CHECK_SECONDS = 0.25
@@ -76,7 +76,7 @@ def check_port(host: str, port: int) -> None:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
-            # Connections of an earlier server that are in TIME_WAIT must not count as the use of the port.
+            # Connections of an earlier server that are in TIME_WAIT must not make the port count as in use.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
             probe.listen(1)
@@ -119,7 +119,7 @@ async def _keep(role: tuple[str, ...], environ: dict[str, str], stop: asyncio.Ev
             env=environ,
             # The pipe closes when this process dies, and the child then stops (`--with-parent`).
             stdin=asyncio.subprocess.PIPE,
-            # Ctrl-C then reaches only the supervisor, which stops the processes in order.
+            # Ctrl-C then reaches only the supervisor, which stops the processes gracefully.
             start_new_session=True,
         )  # fmt: skip
         if await _first(stop, child.wait()):
