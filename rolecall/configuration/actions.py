@@ -70,7 +70,7 @@ async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, c
             raise Forbidden(scope)
     applying = _Applying(db, caller, facts, config, raw)
     await applying.settings()
-    # The order matters: entries name records of the sections before them.
+    # The order matters: entries name records of earlier sections.
     writers = {
         "applications": applying.application,
         "accessModels": applying.model,
@@ -120,7 +120,7 @@ _RULES = _DraftVerbs(
 
 
 class _Applying:
-    """The state of one run: the changes so far and the problems found."""
+    """The state while a configuration is applied: the changes so far and the problems found."""
 
     def __init__(self, db: Db, caller: Caller, facts: Facts, config: Config, raw: Json) -> None:
         self.db, self.caller, self.facts, self.config, self.raw = db, caller, facts, config, raw
@@ -136,7 +136,7 @@ class _Applying:
     def entries(self, section: str) -> Iterator[tuple[str, Json]]:
         """Yield each entry that has a name, with its place in the file; entries without a name are already reported."""
         for number, name in enumerate(names_in(self.raw, section)):
-            # PostgreSQL cannot compare a text with NUL; the check of the body reports it.
+            # PostgreSQL accepts no NUL characters in text; the check of the body reports them.
             if isinstance(name, str) and "\x00" not in name:
                 yield f"{section}.{number}", {**self.raw[section][number], "name": name}
 
@@ -170,8 +170,8 @@ class _Applying:
             parts = {part: given.pop(part) for part in ("source", "carrier") if part in given}
             for part in [part for part, content in parts.items() if content is None]:
                 del parts[part]
-                # Remove a source or carrier before the other changes, which may need it: an application with a source
-                # cannot have file locations, and one with a carrier cannot be an identity source.
+                # Remove a source or carrier before the other changes, which it could prevent: an application with a
+                # source cannot have file locations, and one with a carrier cannot be an identity source.
                 if known:
                     await self._write_part(known, part, None)
             id = known or await applications.create_application(self.db, given, self.facts, self.caller)

@@ -97,7 +97,7 @@ class Naming:
     async def _person(self, place: str, name: object) -> str | None:
         if not isinstance(name, str) or not self.is_sound(place):
             return None
-        # Only confirmed e-mails count: anyone who may change an address could otherwise take the place of its holder.
+        # Accept only confirmed e-mails: otherwise anyone who may change addresses could impersonate another person.
         fits, name = await finding.meant_by_confirmed(self.db, name), name.strip()
         if len(fits) == 1:
             return str(fits[0].id)
