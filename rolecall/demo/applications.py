@@ -193,7 +193,10 @@ def identities_file(people: Iterable[Employee]) -> bytes:
 def files_of(
     application: Application, people: Sequence[Employee], today: date, grants: Iterable[DirectGrant] = (), day: int = 0
 ) -> dict[str, bytes]:
-    """Return the file that each file group exports on the simulated date `today`, `day` days from the real date."""
+    """Return the file of each file group, as exported on the simulated date `today`.
+
+    `day` is the number of days from the real date to `today`; in the last month it is 0, because no grants change then.
+    """
     kept = [p for p in people if p.is_here(today) or (application.keeps_leavers and p.joined <= today)]
     users = [person for person in kept if _works_in(person, application.departments)]
     names = {
@@ -231,7 +234,7 @@ def _permission(p: DemoPermission) -> tuple[str, ...]:
 
 
 def _members(application: Application, group: str, users: Iterable[Employee]) -> list[str]:
-    """Return the usernames in a group. Only heads are in a group of `leads`, and they are not in its parent group."""
+    """Return the usernames in a group. A group of `leads` has the heads, who are not direct members of its parent."""
     departments = application.groups[group][1]
     above = {application.parents[lead] for lead in application.leads}
     members = [
@@ -259,7 +262,7 @@ def _last_login(person: Employee, today: date, day: int) -> str:
     """Return the last login of a person, as an export on the simulated date `today` contains it.
 
     Most people logged in on that day. Every twentieth person did not log in during the 125 days before the real date,
-    which is `today` minus `day` days. Nobody logs in after they left.
+    which is computed as `today` minus `day` days. Nobody logs in after they left.
     """
     now = today - timedelta(days=day)
     is_away = int(person.employee_id[1:]) % 20 == 7

@@ -181,7 +181,7 @@ class _Company:
     async def _token(self, name: str) -> tuple[str, Caller]:
         author = by_command_line("token create", clock.now())
         async with self.pool.connection() as db, written_by(db, "company", author):
-            # In simulated time the token is a year old, so add this year to its validity.
+            # The token is created a year ago in simulated time, so add this year to its validity.
             raw = {"name": name, "scopes": list(Scope), "expiresInDays": DEFAULT_DAYS - story.FIRST_DAY}
             made = await tokens.create_token(db, None, raw, self._facts())
         return made.secret, Caller(made.id, display_name(name), _ALL_SCOPES)
@@ -294,7 +294,7 @@ class _Company:
         for _ in range(0 if is_off else story.REQUESTS_A_DAY):
             application, privilege = self.chance.choice(story.USUAL)
             who = Who(self.chance.choice(application.departments), self.chance.randint(1, 4))
-            # A request that gives access to a person who has left is rejected.
+            # The service refuses a request that gives access to a person who has left.
             if not _has_left(who, day):
                 await self.requesting.ask(Request("Add", application, who, (privilege,), ""))
         await self.requesting.answer_what_waits()

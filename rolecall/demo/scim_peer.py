@@ -49,7 +49,7 @@ class ScimPeer:
         self.state.resources = {kind: {} for kind in _KINDS}
 
     def fill(self, users: list[Record], groups: dict[str, list[str]]) -> None:
-        """Create these users and groups; each group maps to the names of its members."""
+        """Create these users and groups; `groups` maps the name of each group to the usernames of its members."""
         ids = {user["userName"]: self.add("Users", user) for user in users}
         for name, members in groups.items():
             listed = [{"value": ids[member], "display": member} for member in members]

@@ -24,7 +24,7 @@ _OWNER, _SECOND = Who("Internal Audit", 0), Who("Accounting", 0)
 _RULES: tuple[Json, ...] = (
     {
         "name": "Prepare and release payments",
-        "description": "A person who collects what is due must not send the money.",
+        "description": "A person who prepares payments must not release them.",
         "conflicts": ["Prepare payments", "Release payments"],
         "risk": "Critical",
         "response": "Approve",
