@@ -220,16 +220,16 @@ async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: 
         raise Conflict("The conflict has no exception to withdraw")
     await approving.require_may_withdraw(db, caller, conflict, found)
     await _move(db, found, ExceptionStatus.WITHDRAWN, facts.now)
-    # If the conflict ended, the same conflict may have begun again under another id.
+    # If this conflict has ended, the same person may be in conflict again under another id.
     opened = await fetch_value(db, "SELECT reopen_conflicts(%(ids)s)", ids=[found.id])
-    # No conflict is reopened if the exception was pending or the conflict has ended.
+    # Nothing is reopened if the exception was pending, or if the conflict has ended and not begun again.
     for each in opened or [conflict.id]:
         await _record(db, each, caller, "Withdrew the exception", body.comment, facts.now)
     return await queries.get(db, conflict.id, facts.now)
 
 
 async def expire_exceptions(db: Db, now: datetime) -> None:
-    """End exceptions that have expired, which reopens their conflicts."""
+    """End the exceptions whose end date has passed, and reopen the conflicts that they excepted."""
     expired = "SELECT id FROM conflict_exceptions WHERE status IN ('Pending', 'Approved') AND until <= %(now)s"
     # This runs with every tick, so return before the lock if none has expired.
     if not await fetch_value(db, f"SELECT EXISTS ({expired})", now=now):

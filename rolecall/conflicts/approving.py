@@ -1,4 +1,7 @@
-"""Check who may approve or withdraw an exception. The rule's owner and one other person approve."""
+"""Check who may request, approve or withdraw an exception.
+
+Two people approve: the rule's owner or, if the owner cannot, an administrator; and a second person.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -21,7 +24,7 @@ _APPROVE = RequirementType.APPROVE
 
 
 class Approver(msgspec.Struct, frozen=True):
-    """The person whose approval is recorded, and the stand-in who gave it for them.
+    """The person whose approval is recorded, and the stand-in, if any, who approved for them.
 
     `through` are the people between the two in a chain of stand-ins.
     """
@@ -36,9 +39,10 @@ class Approver(msgspec.Struct, frozen=True):
 class Approvers(msgspec.Struct, frozen=True):
     """The active people who may give each of the two approvals.
 
-    If the rule has no owner, or the owner may not approve, administrators do. Auditors may give neither approval,
-    because they check decisions. `owners` own the rule or an application; a stand-in may approve for them, but not for
-    an administrator. `involved` are the people who requested the pending exception or took part in its approvals.
+    `rule_owners` is the rule's owner. If there is none, or the owner may not approve, it contains the administrators.
+    Auditors may give neither approval, because they check decisions. `owners` own the rule or an application on either
+    side; a stand-in may approve for them, but not for an administrator. `involved` are the people who requested the
+    pending exception or took part in its approvals.
     """
 
     rule_owners: dict[UUID, str]
@@ -171,7 +175,8 @@ async def approver_of(
     if (not stand_in or given in people.owners) and (found := people.part_of(given, requested)):
         return msgspec.structs.replace(found, stand_in=stand_in, through=through)
     taken = {each.part for each in requested.approvals}
-    missing = "the rule's owner" if ApprovalPart.SECOND in taken else SECOND_APPROVERS
+    first = "the rule's owner, or an administrator if the owner cannot approve"
+    missing = first if ApprovalPart.SECOND in taken else SECOND_APPROVERS
     raise Conflict(f"The missing approval must come from {missing}")
 
 

@@ -57,7 +57,7 @@ async def require_uninvolved(
     """
     (parties,) = await parties_of(db, [requested])
     own = await own_id(db, caller)
-    # Anyone at the command line could create several such tokens and take all parts.
+    # Anyone at the command line could create several tokens without an owner, and so take all parts.
     if own == caller.id and not caller.is_person:
         raise Conflict(
             "A token without an owner cannot record an approval:"
@@ -65,7 +65,7 @@ async def require_uninvolved(
         )
     acting = approvers | {own}
     if conflict.identity.id in acting:
-        raise Conflict("You cannot approve your own exception; another person must decide")
+        raise Conflict("The person in conflict cannot approve the exception; another person must decide")
     # The last check covers the next two; these only give more precise messages.
     if approvers & parties.approvers:
         raise Conflict("This person has already approved; another person must give the other approval")

@@ -6,7 +6,7 @@ LONGEST_EXCEPTION = timedelta(days=366)
 
 
 class ExceptionStatus(StrEnum):
-    """`Outgrown`: after the request, the person got another duty of the rule, or a duty got new patterns."""
+    """`Outgrown`: the person holds a conflicting duty that was not excepted, or an excepted duty got new patterns."""
 
     PENDING = "Pending"
     APPROVED = "Approved"

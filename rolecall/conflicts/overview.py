@@ -64,7 +64,7 @@ _BEFORE = f"""WITH past AS MATERIALIZED ({queries.CONFLICTS_THEN}), held AS MATE
 async def matrix(db: Db, moment: datetime | None = None) -> DutyMatrix:
     """Count the people in conflict for each pair of duties, now or at a past time.
 
-    The pairs are those of the rules in effect now.
+    The pairs of duties and the number of people who hold each duty are always the current ones.
     """
     then = {"before": _BEFORE, "conflicts": "past", "holders": "held"}
     now = {"before": "", "conflicts": "conflicts", "holders": "duty_holders"}
@@ -80,7 +80,7 @@ async def matrix(db: Db, moment: datetime | None = None) -> DutyMatrix:
 
 
 async def counts_over_time(db: Db, start: datetime, now: datetime) -> list[tuple[datetime, int]]:
-    """Return the number of conflicts at the start and after each change until now."""
+    """Return the number of conflicts at the start, unless it is 0, and after each change until now."""
     rows = await fetch_rows(
         db,
         """WITH moves AS (

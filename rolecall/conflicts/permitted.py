@@ -13,7 +13,8 @@ from rolecall.settings.policy import RequirementType
 
 
 async def relations_to(db: Db, caller: Caller, conflict_id: UUID) -> frozenset[PersonRelation]:
-    # The owner of a control sees the conflicts during which the exception was in force, also after its end.
+    # The owner of a control sees the conflict while the exception is pending or in force, and afterwards if it was in
+    # force during the conflict.
     rows = await fetch_rows(
         db,
         """SELECT c.identity_id, (r.definition ->> 'ownerId')::uuid || ARRAY(
@@ -53,6 +54,6 @@ async def relations_to_exception(db: Db, caller: Caller, exception_id: UUID) -> 
 
 async def relations_to_rule(db: Db, caller_id: UUID, rule_id: UUID) -> frozenset[PersonRelation]:
     """Return the relation Owner if a person owns the rule, which lets them see its conflicts."""
-    # Not the draft: a new owner gets this right only when the draft is committed.
+    # Do not read the draft: a new owner gets this right only when the draft is committed.
     owner = "SELECT true FROM duty_rules WHERE id = %(id)s AND (definition ->> 'ownerId')::uuid = %(me)s"
     return frozenset({PersonRelation.OWNER}) if await fetch_value(db, owner, id=rule_id, me=caller_id) else frozenset()

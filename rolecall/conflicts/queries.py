@@ -31,7 +31,7 @@ from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import ActivityEntry
 
 # The rule as it was at {moment}. If {moment} is null or before the first version, the rule as it is now.
-# `<` excludes the version whose commit ended the conflict, because it has the time of the end.
+# If the commit of a version ended the conflict, the two have the same time, and `<` excludes this version.
 _JOINS_AT = """JOIN duty_rules r ON r.id = c.rule_id JOIN identities i ON i.id = c.identity_id
     CROSS JOIN LATERAL (SELECT coalesce((
         SELECT v.definition FROM duty_rule_versions v WHERE v.rule_id = r.id AND v.committed_at < {moment}
@@ -90,7 +90,7 @@ async def newest_first(
 
 
 async def _with_through(db: Db, found: Page[ConflictItem], as_of: datetime | None) -> Page[ConflictItem]:
-    # A function, because the items of an export are read later.
+    # `completed` takes a function, because the items of an export are read later.
     async def complete(db: Db, items: Sequence[ConflictItem]) -> list[ConflictItem]:
         return [
             msgspec.structs.replace(item, through=through_of(sides))
@@ -170,9 +170,9 @@ async def current_of(db: Db, people: Sequence[UUID]) -> dict[UUID, list[Conflict
 
 
 async def concerning(db: Db, entitlement_id: UUID, most: int) -> tuple[int, list[ConflictItem]]:
-    """Return the number of current conflicts to which an entitlement contributes a duty, and the newest of them.
+    """Return the number of current conflicts to which an entitlement contributes a duty, and at most `most` of them.
 
-    Return at most `most` conflicts.
+    The newest conflicts come first.
     """
     # `EXISTS` avoids reading the holders of an entitlement that gives no duty.
     rows = await fetch_rows(

@@ -171,7 +171,7 @@ class RemovalRequest(msgspec.Struct, frozen=True):
 
 
 class HeldSpan(msgspec.Struct, frozen=True):
-    """A time span in which something was held, for the chart of a conflict; `until` is null while it lasts."""
+    """A time span of a held duty or of a conflict, for the chart of a conflict; `until` is null while it lasts."""
 
     name: str
     since: datetime

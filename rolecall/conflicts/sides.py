@@ -97,7 +97,7 @@ def groups_in_conflict(sides: Sequence[ConflictSide]) -> list[ConflictingGroup]:
 
 
 def _group_of(entry: DutyAccess) -> tuple[DutyReference, str] | None:
-    """Return the group of the account that gives this access, or None for a permission held directly."""
+    """Return which of the account's groups gives this access, or None for a permission held directly."""
     if entry.path:
         return entry.application, entry.path[0]
     return (entry.application, entry.name) if entry.kind is EntitlementKind.GROUP else None

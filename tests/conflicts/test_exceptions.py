@@ -194,7 +194,7 @@ async def test_owners_are_notified_once_before_an_exception_ends(client: httpx2.
 
 
 async def begin_again(client: httpx2.AsyncClient, db: Db, cast: Cast) -> UUID:
-    """Get an exception for Sofia's conflict, end the conflict and let it begin again; return the id of the new one."""
+    """Get an exception for Sofia's conflict, end the conflict and begin it again; return the id of the new conflict."""
     await except_sofia(client, db, cast)
     await leave(db, cast.company, "sofia", "Approvers")
     await join(db, cast.company, "sofia", "Approvers")
@@ -260,8 +260,8 @@ async def test_nobody_approves_or_controls_their_own_exception(client: httpx2.As
 
     said = "Control owner must be a person other than the one in conflict"
     assert own["errors"] == [{"field": "controlOwnerId", "message": said}]
-    assert refused.status_code == 409
-    assert refused.json()["message"] == "You cannot approve your own exception; another person must decide"
+    not_own = "The person in conflict cannot approve the exception; another person must decide"
+    assert (refused.status_code, refused.json()["message"]) == (409, not_own)
 
 
 async def test_owner_of_the_control_must_be_active(client: httpx2.AsyncClient, db: Db) -> None:

@@ -19,7 +19,7 @@ from tests.stand_ins.standing_in import a_stand_in, caller_of
 
 _REQUESTED = "The person who requested the exception, or their token, cannot approve it; ask another person"
 _RECORDED = "A person who took part in the other approval cannot take part in this one; ask another person"
-_OWN = "You cannot approve your own exception; another person must decide"
+_OWN = "The person in conflict cannot approve the exception; another person must decide"
 
 
 async def request(db: Db, caller: Caller, cast: Cast) -> None:
