@@ -72,9 +72,9 @@ class RuleDefinition(msgspec.Struct, frozen=True, rename="camel"):
         return {*self.conflicts, *([self.without] if self.without else [])}
 
     def joined(self, held: AbstractSet[UUID], controls: AbstractSet[UUID]) -> list[UUID]:
-        """Return the conflicting duties that a person holds, or nothing if they are not in conflict.
+        """Return the conflicting duties that a person holds, or an empty list if the person is not in conflict.
 
-        They are in conflict if they hold several of the duties and the control duty is not in `controls`.
+        A person who holds several of the conflicting duties is in conflict, unless the control duty is in `controls`.
         This is the definition of a conflict in Python; `is_conflict` in schema/duties.sql is the same in SQL.
         """
         together = [duty for duty in self.conflicts if duty in held]

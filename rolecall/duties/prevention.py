@@ -44,10 +44,10 @@ class AccessProposal(msgspec.Struct, frozen=True):
     """What a person would gain and lose; `waiting` and `leaving` are the gains and losses of other open requests.
 
     Without an identity, the person is new and holds nothing. A control duty prevents a conflict if the person holds it
-    and no open request removes it, or if it is among `controls`, the gains that no open request removes. A control duty
-    in `waiting` prevents nothing, because that request may be canceled. `returning` is access that other requests of
-    the same event restore; its control duties prevent conflicts too. `repeated` is requested access that the person
-    already holds; it is treated as a gain if the person would otherwise lose its duty.
+    and neither `losses` nor `leaving` takes it away, or if access in `controls` or `returning` gives it. `controls` are
+    the gains that no earlier open request removes; `returning` is access that other requests of the same event restore.
+    Access in `waiting` does not count, because its requests may be canceled. `repeated` is requested access that the
+    person already holds; it is treated as a gain if the person would otherwise lose its duty.
     """
 
     identity_id: UUID | None
@@ -245,10 +245,10 @@ _Key = tuple[UUID, bool, str, str | None, str, str]
 
 
 def key_of(access: ProposedAccess) -> _Key:
-    """Return a key for an access and its holder.
+    """Return a key for a privilege and its holder.
 
-    If the holder is a group and the access has no section, the header is ignored: the access may be a nesting, and the
-    header of a nested group is not known.
+    If the holder is a group and the privilege has no section, the header is ignored: the privilege may be a nesting,
+    and the header of a nested group is not known.
     """
     header = None if access.is_group and not access.section else access.header
     return access.application_id, access.is_group, access.holder, header, access.section, access.permission
@@ -280,7 +280,7 @@ def _keys(entry: DutyAccess) -> set[_Key]:
 class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
     """How many people a model would put in conflict under a rule.
 
-    The number is 0 if the model combines duties that the rule keeps apart but affects nobody yet.
+    `people` is 0 if the model combines duties that the rule keeps apart, but puts nobody newly in conflict.
     """
 
     rule_id: UUID
@@ -293,7 +293,7 @@ class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
 async def conflicts_among(db: Db, people: Sequence[UUID], gains: Sequence[ProposedAccess]) -> list[ModelConflicts]:
     """Return for each rule how many of these people would be newly in conflict if all of them had this access.
 
-    A rule is also included, with 0 people, if this access alone combines its duties.
+    A rule under which nobody would be newly in conflict is included only if this access alone combines its duties.
     """
     given = _all(await duties_given(db, set(gains)))
     found = await _rules_with(db, given, set(), set())
