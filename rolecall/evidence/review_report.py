@@ -33,7 +33,7 @@ _ITEM = (
 # Descriptions of the exceptions that auditors ask about.
 EXCEPTION_WORDS = {
     "self": "Items about the access of their own reviewer, or of the person who decided them",
-    "single": "Applications in which one person made all decisions",
+    "single": "Applications in which one person made all decisions by hand",
     "standIn": "Items that a stand-in or a token decided for the reviewer",
     "late": "Items decided after the due date that the review had when it was opened",
     "silent": "Items that no person decided before the review was closed",

@@ -94,7 +94,7 @@ def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
 
 def entries_of(bundle: Bundle) -> Iterator[dict[str, Any]]:
     """Yield each entry with the text that its digest is computed from: the last value of the line."""
-    # Do not use `splitlines`: it also splits at other characters, which the texts may contain.
+    # Do not use `splitlines`: it also splits at other characters, which an entry may contain.
     for line in bundle.read("audit.jsonl").decode().split("\n"):
         if line:
             entry = json.loads(line)
@@ -254,7 +254,7 @@ UNAUDITED = {"id", "number", "item", "itemId", "bulk", "items", "owner"}
 def is_same(one: Any, other: Any) -> bool:
     """Return whether two values are equal, regardless of the format of times.
 
-    All falsy values (None, 0, empty texts and lists) are equal, because audit entries omit empty fields.
+    All falsy values (None, 0, empty strings and lists) are equal, because audit entries omit empty fields.
     """
     if isinstance(one, str) and isinstance(other, str):
         return one == other or plain_time(one) == plain_time(other)
@@ -525,7 +525,7 @@ def check_submissions(review: Review) -> Iterator[str]:
         signed.update(dict.fromkeys(own, one))
     for item in review.items:
         statement = signed.get(item["id"])
-        # A submission, or the service, gave the item to another reviewer afterwards.
+        # Whether a submission, or the service, gave the item to another reviewer afterwards.
         is_moved = (
             item["id"] in review.moved
             and statement
@@ -610,8 +610,8 @@ EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
 class ExceptionsFound:
     """Collect what auditors ask for.
 
-    These are items by kind, applications in which one person made all decisions, and steps of people whose own access
-    the review contains.
+    These are items by kind, applications in which one person made all decisions by hand, and steps of people whose own
+    access the review contains.
     """
 
     def __init__(self, review: dict[str, Any], steps: Iterable[dict[str, Any]]) -> None:

@@ -119,7 +119,7 @@ def restore(config: Config, source: Path) -> None:
             manifest = msgspec.json.decode(_member(archive, _MANIFEST).read(), type=Manifest)
             _take(_member(archive, _DUMP), dump)
             if _digest(dump) != manifest.dump_sha256:
-                raise CannotRun(f"{source} is damaged: the checksum of its database does not match")
+                raise CannotRun(f"{source} is damaged: its database does not match its checksum; use another backup")
             with _replacing(config) as db:
                 run(url, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction",
                     str(dump))  # fmt: skip
@@ -202,7 +202,7 @@ def _add_kept(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
             archive.addfile(_info(_FILES + file.location, file.size), cast(IO[bytes], content))
     # tarfile raises OSError too if the file is shorter than its recorded size.
     except OSError as error:
-        raise CannotRun(f"The uploaded file {file.location} cannot be read completely: {error}") from error
+        raise CannotRun(f"The stored file {file.location} cannot be read completely: {error}") from error
 
 
 def _info(name: str, size: int) -> tarfile.TarInfo:
@@ -227,7 +227,7 @@ def _put_back(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
     try:
         _take(_member(archive, _FILES + file.location), path)
         if _digest(path) != file.sha256:
-            raise CannotRun(f"The backup is damaged: {file.location} does not match its checksum")
+            raise CannotRun(f"The backup is damaged: {file.location} does not match its checksum; use another backup")
         store.put(path, file.location)
     finally:
         path.unlink(missing_ok=True)

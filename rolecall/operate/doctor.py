@@ -1,4 +1,4 @@
-"""Checks of a service with advice for each problem; `docs/operating.md` explains them at length."""
+"""Check the health of a service and give advice for each problem; `docs/operating.md` explains the checks."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -69,7 +69,7 @@ async def _version(db: Db) -> CheckResult:
             f"{len(behind)} not applied: {_some(behind)}",
             "run `rolecall migrate`, or start `rolecall serve`",
         )
-    return fine("migrations", "the database is at this version")
+    return fine("migrations", "the schema of the database is current")
 
 
 def _signing_in(config: Config) -> CheckResult:
@@ -85,7 +85,7 @@ def _signing_in(config: Config) -> CheckResult:
 
 async def _worker(db: Db) -> str:
     alive = await some_worker_lives(db)
-    return "" if alive else "no worker has sent a heartbeat within 20 s: nothing is imported, delivered or opened"
+    return "" if alive else "no worker has sent a heartbeat within 20 s: imports and all other background work wait"
 
 
 async def _clock(db: Db) -> CheckResult:
@@ -96,7 +96,7 @@ async def _clock(db: Db) -> CheckResult:
     skew = abs(here - there)
     seconds = f"{skew.total_seconds():.1f} s"
     if skew <= MOST_SKEW:
-        return fine("clock", f"{seconds} from the database's")
+        return fine("clock", f"{seconds} from the clock of the database")
     return trouble("clock", f"this machine and the database are {seconds} apart", "synchronize both clocks with NTP")
 
 
@@ -144,7 +144,7 @@ async def _secrets(db: Db, config: Config) -> CheckResult:
         "secrets",
         f"{'there is no key' if key is None else 'encrypted with another key'}, so nothing is sent: {_some(closed)}",
         "put the old secret.key (or ROLECALL_SECRET_KEY) back; if it is lost, rotate the secret of each webhook"
-        " (`rolecall hook rotate-secret`), give it to its receiver, and set those of notifications again"
+        " (`rolecall hook rotate-secret`), give the new one to the receiver, and set the secrets of notifications again"
         " (`rolecall notify change`)",
     )
 
@@ -360,7 +360,7 @@ _CHECKS = [
         "supervisors",
         _supervisors,
         "no person is above themselves in the chain of supervisors",
-        "correct the supervisor of one of them in the identity source; requests that wait for them go to others",
+        "correct the supervisor of one of them in the identity source",
         CheckState.WARNING,
     ),
     DatabaseCheck(

@@ -89,7 +89,7 @@ async def delete_hook(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def rotate_secret(db: Db, id: UUID, config: Config, now: datetime) -> str:
-    """Replace the secret and return the new one. For 24 hours, deliveries are signed with both."""
+    """Replace the secret and return the new one. For 24 hours, deliveries are signed with both secrets."""
     await _lock(db, id)
     secret = new_secret()
     await execute(
@@ -135,7 +135,7 @@ async def test_hook(db: Db, id: UUID, facts: Facts, config: Config) -> UUID:
 
 
 async def recover_hook(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
-    """Queue deliveries that have not succeeded, except tests, if they were created since a time. Retries start over."""
+    """Queue the undelivered deliveries that were created since a time, except tests. Their retries start over."""
     if not await _lock(db, id):
         raise Conflict("The webhook is disabled; enable it first")
     body = check(RecoverBody, raw, facts)
@@ -170,7 +170,7 @@ async def resend_delivery(db: Db, id: str, now: datetime) -> None:
         raise Conflict("The webhook is disabled; enable it first")
     # Only one delivery changes, so the hook is not locked.
     await execute(db, f"UPDATE webhook_deliveries SET {_DUE_NOW} WHERE id = %(id)s", id=delivery, now=now)
-    # Do not record the id of the delivery: whoever knows it can send callbacks, and readers of the audit may not.
+    # Do not record the id of the delivery: it permits callbacks, which readers of the audit must not send.
     await record(db, "Webhook", hook_id, {"resent": resent})
     await nudge(db, CHANNEL)
 
@@ -183,7 +183,7 @@ _DUE_NOW = """status = 'Pending', step = 0, next_attempt_on =
 async def accept_callback(db: Db, id: str, content: str, now: datetime) -> None:
     """Store the receiver's text. If the delivery is about a request, also add the text to the request's activity.
 
-    A text that was already received for this delivery is ignored.
+    The same text is stored only once for each delivery.
     """
     delivery = known_guid("Delivery", id)
     rows = await fetch_rows(

@@ -34,7 +34,7 @@ class Outgoing:
         self._closing = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        # The sockets of the session for plain HTTP connect only to allowed addresses.
+        # One session for each scheme: the sockets for plain HTTP connect only to addresses in `allowed`.
         for scheme in ("https", "http"):
             self._sessions[scheme] = await self._closing.enter_async_context(self._session(scheme))
         return self

@@ -42,7 +42,7 @@ async def list_webhooks(db: Db, query: dict[str, Any]) -> Page[HookDetail]:
 
 
 async def _with_names(request: AnyRequest, config: Config, carried: Carried) -> Carried:
-    # Before the transaction, because looking up a name can take seconds.
+    # Look up the host before the transaction begins, because this can take seconds.
     return msgspec.structs.replace(carried, addresses=await address_check.looked_up([carried.raw.get("url")]))
 
 
@@ -86,13 +86,16 @@ async def test_webhook(db: Db, id: str, facts: Facts, config: Config) -> Deliver
 
 @operation("POST", "/{id:str}/rotate-secret", scope=Scope.WEBHOOKS_MANAGE, secret=True)
 async def rotate_webhook_secret(db: Db, id: str, config: Config, now: datetime) -> HookWithSecret:
-    """Replace the secret. Only this response contains the new one. For 24 hours deliveries are signed with both."""
+    """Replace the secret. For 24 hours deliveries are signed with both secrets.
+
+    Only this response contains the new secret.
+    """
     return await _with_secret(db, id, await actions.rotate_secret(db, known_guid("Webhook", id), config, now))
 
 
 @operation("POST", "/{id:str}/recover", scope=Scope.WEBHOOKS_MANAGE, body=RecoverBody)
 async def recover_webhook(db: Db, id: str, raw: Json, facts: Facts) -> HookDetail:
-    """Resend deliveries that have not succeeded, except tests, if they were created since the given time."""
+    """Resend the undelivered deliveries that were created since the given time, except tests."""
     await actions.recover_hook(db, known_guid("Webhook", id), raw, facts)
     return await queries.get_hook(db, id)
 
