@@ -37,8 +37,12 @@ async def authority_of(
         refusal = f"{caller.name} owns the report and may no longer read its list. Choose another owner"
     else:
         caller = await _who_saved(db, report.id, scope, scopes_of, now)
-        said = f"{caller.name} saved the report" if caller.name else "The report has no owner"
-        refusal = f"{said} and may no longer read its list. Choose an owner, or save the report to take it over"
+        said = (
+            f"{caller.name} saved the report and may no longer read its list"
+            if caller.name
+            else "The report has no owner, and the audit does not say who saved it"
+        )
+        refusal = f"{said}. Choose an owner, or save the report to take it over"
     return ScheduleAuthority(caller, None if scope in caller.scopes else refusal)
 
 

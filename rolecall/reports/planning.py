@@ -85,7 +85,7 @@ def _backwards(query: dict[str, Any], config: Config) -> list[Problem]:
     return [Problem(f"filters.{UNTIL}", "Until must be after the start of the period (from)")] if is_backwards else []
 
 
-# File systems allow 255 bytes. The name also contains a time, the id of the run and the suffix of partial files.
+# A file name can have 255 bytes. Besides this part, it contains a time, the id of the run, and suffixes.
 MOST_BYTES = 120
 
 

@@ -185,7 +185,7 @@ async def _run(pool: Pool, config: Config, run: ScheduledRun, scopes_of: ScopesO
     outcome = Outcome()
     try:
         if run.attempts >= MOST_ATTEMPTS:
-            raise RunFailed(f"The worker stopped {run.attempts} times while it wrote the file; check its log")
+            raise RunFailed(f"The worker stopped {run.attempts} times while it wrote the file; check the worker's log")
         async with pool.connection() as db:
             planned, caller = await _authorized(db, config, run, scopes_of)
         async with asyncio.timeout(LONGEST_SECONDS):

@@ -285,7 +285,7 @@ async def test_an_interrupted_run_is_retried_and_fails_after_three_attempts(
                 await work(scheduled, DUE + timedelta(days=1))
     await work(scheduled, DUE + timedelta(days=1))
     failed = (await runs_of(service, report))[0]
-    said = "The worker stopped 3 times while it wrote the file; check its log"
+    said = "The worker stopped 3 times while it wrote the file; check the worker's log"
     assert (failed["status"], failed["reason"]) == ("Failed", said)
 
 
