@@ -16,7 +16,7 @@ from rolecall.stand_ins.model import MOST
 from rolecall.stand_ins.shapes import StandInBody, StandInItem
 from rolecall.tokens.queries import own_id
 
-_NO_PERSON = "Identity ID is required, because this token belongs to no person"
+_NO_PERSON = "Identity ID is required, because this token belongs to no person: name the person who needs the stand-in"
 _LOOP = "{} stands in for {}, directly or through others, in this period. Choose another person or other dates"
 
 

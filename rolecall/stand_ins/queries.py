@@ -78,7 +78,7 @@ async def represented_by(db: Db, person_id: UUID, now: datetime) -> list[Represe
 
 
 async def planned_for(db: Db, person_id: UUID, now: datetime) -> list[StandInItem]:
-    """Return the next 20 periods for which others named this person as their stand-in, soonest first."""
+    """Return at most 20 future periods for which others named this person as their stand-in, soonest first."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS} {_FROM}

@@ -53,7 +53,7 @@ class StandInBody(Body):
     def ahead(cls, ends_on: datetime, info: ValidationInfo) -> datetime:
         now = facts_of(info).now
         if ends_on <= (info.data.get("starts_on") or now):
-            raise broken("{name} must be after the start, which is now if it is omitted")
+            raise broken("{name} must be after the start or, without a start, in the future")
         # A start in the past is accepted, but then the end may be in the past too.
         if ends_on <= now:
             raise broken("{name} must be later than now")

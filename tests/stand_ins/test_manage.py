@@ -65,12 +65,12 @@ async def test_planned_stand_in_is_deleted_when_it_is_ended(client: httpx2.Async
 @pytest.mark.parametrize(
     ("fields", "field", "message"),
     [
-        ({"endsOn": days(-1)}, "endsOn", "Ends on must be after the start, which is now if it is omitted"),
+        ({"endsOn": days(-1)}, "endsOn", "Ends on must be after the start or, without a start, in the future"),
         ({"startsOn": days(-3), "endsOn": days(-1)}, "endsOn", "Ends on must be later than now"),
         (
             {"startsOn": days(3), "endsOn": days(2)},
             "endsOn",
-            "Ends on must be after the start, which is now if it is omitted",
+            "Ends on must be after the start or, without a start, in the future",
         ),
         ({"endsOn": days(400)}, "endsOn", "Ends on must be at most 366 days after the start"),
         ({"type": "Everything"}, "type", "Type must be one of Approve, Resolve, Verify"),
@@ -152,7 +152,10 @@ async def test_token_without_config_manage_names_stand_ins_only_for_its_owner(
 async def test_token_without_an_owner_must_name_the_person(client: httpx2.AsyncClient, pair: Pair) -> None:
     said = await problems(client, {"standInId": str(pair.grace), "endsOn": days(1)})
 
-    assert said == {"identityId": "Identity ID is required, because this token belongs to no person"}
+    assert said == {
+        "identityId": "Identity ID is required, because this token belongs to no person:"
+        " name the person who needs the stand-in"
+    }
 
 
 async def test_person_has_a_limited_number_of_planned_stand_ins(client: httpx2.AsyncClient, db: Db, pair: Pair) -> None:
