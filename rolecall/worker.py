@@ -68,9 +68,10 @@ log = structlog.get_logger("rolecall.worker")
 _PAUSE_AFTER_FAULT = 1.0
 _BATCH = 1000
 _LAST_TURN_SECONDS = 8.0
-# Imports of different applications that one worker runs at the same time; imports of one application run in sequence.
+# How many imports of different applications one worker runs at once; imports of one application run in sequence.
 _IMPORTS_AT_ONCE = 2
-# Carriers of different applications that one worker runs at the same time, so that a slow system delays few others.
+# How many carriers of different applications one worker runs at once. With more than one, a slow system does not delay
+# all others.
 _CARRIERS_AT_ONCE = 2
 
 
@@ -216,7 +217,7 @@ async def follow_reviews(pool: Pool, config: Config, now: datetime) -> bool:
 
 
 async def list_review_reasons(pool: Pool, _: Config, now: datetime) -> bool:
-    """Store the reasons of a batch of review items, for lists by reason; return whether more may wait."""
+    """Store the reasons of a batch of review items, for lists filtered by reason; return whether more may wait."""
     async with pool.connection() as db, transaction(db, "reviews"):
         return await reason_lists.list_next(db)
 

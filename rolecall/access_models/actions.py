@@ -136,7 +136,7 @@ async def _checked(db: Db, body: type[B], raw: Json, facts: Facts, id: UUID | No
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
     # The body is not checked yet, so the name may be of any type.
     name = str(raw.get("name", "")).strip()
-    # PostgreSQL cannot compare a text with NUL; the check of the body reports it.
+    # PostgreSQL accepts no string that contains NUL; the check of the body reports the NUL.
     taken = "\x00" not in name and await is_name_taken(db, "access_models", name, other_than=id)
     # Pass this problem on, so that the check of the body reports all problems together.
     also = [Problem("name", f"An access model named {name} already exists; choose another name")] if taken else ()

@@ -44,7 +44,7 @@ EVENTS = Listing(table="audit_events", row="a", columns=_COLUMNS, make=_item, ne
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """A filter of entries; None matches any. `since` is inclusive, `until` exclusive."""
+    """A filter of entries; None matches any value. `since` is inclusive, `until` exclusive."""
 
     entity_id: UUID | None = None
     caller_id: UUID | None = None
@@ -103,7 +103,7 @@ async def newest_first(db: Db, page: int, which: Filter) -> Page[AuditEventItem]
 
 
 async def get(db: Db, number: str) -> AuditEventItem:
-    # A number with more digits may not fit into bigint.
+    # A number with more than 18 digits may not fit into bigint.
     asked = int(number[:18]) if number.isascii() and number.isdecimal() else 0
     rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM audit_events WHERE number = %(number)s", number=asked)
     if not rows:

@@ -30,7 +30,7 @@ _FILE_BYTES = 32 * 1024 * 1024
 # JSON contains no control characters, so with these delimiters nothing is quoted and each line is a row.
 _LINES = r"(FORMAT csv, DELIMITER E'\x01', QUOTE E'\x02')"
 _LOCK = "hashtext('lake'), 0"
-# Promotion of a standby and point-in-time recovery use transaction ids again, but on another timeline.
+# Promotion of a standby and point-in-time recovery reuse transaction ids, but on another timeline.
 _SNAPSHOT = """
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS position,
        format('rolecall-%s-%s-%s', (SELECT system_identifier FROM pg_control_system()),

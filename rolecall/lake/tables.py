@@ -49,7 +49,7 @@ def _own(type: pl.DataType, names: str) -> dict[str, tuple[pl.DataType, str]]:
 
 
 _IMPORTS = _own(INTEGER, "from_import until_import")
-# Accounts and groups are numbered from one sequence, so a holder is found in one of the two tables.
+# Accounts and groups are numbered from one sequence, so each holder is found in exactly one of the two tables.
 _HOLDERS = """
     LEFT JOIN accounts a ON a.number = t.holder_number
     LEFT JOIN groups g ON g.number = t.holder_number"""

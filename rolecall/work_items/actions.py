@@ -44,7 +44,7 @@ async def record_activity_of(
     content: str | Mapping[UUID, str],
     now: datetime,
 ) -> None:
-    """Record an activity entry for each item; `content` is one text for all items, or one for each."""
+    """Record an activity entry for each item; `content` is the same for all items, or maps each item to its content."""
     await execute(
         db,
         "INSERT INTO activity (item_id, created_date, author, action, content)"
