@@ -18,7 +18,7 @@ from rolecall.core.checking import Addresses
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
 
-# The last one is a service that Azure provides to its virtual machines.
+# 168.63.129.16 is a service that Azure provides to its virtual machines.
 _DENIED_4 = [
     IPv4Network(text)
     for text in (

@@ -185,7 +185,7 @@ def _moment(value: object, info: ValidationInfo) -> object:
     if _is_blank(value):
         raise _MISSING
     try:
-        # A value that is not text raises the same ValueError as a text that is not a time.
+        # A value that is not a string raises the same ValueError as a string that is not a time.
         return clock.parse(value, facts_of(info).zone) if isinstance(value, str) else datetime.fromisoformat("")
     except (ValueError, OverflowError):
         raise broken("{name} must be an ISO 8601 date or date-time") from None
@@ -247,7 +247,7 @@ Name = Annotated[str, _CONTROL_FREE, BeforeValidator(_required, json_schema_inpu
 OptionalName = Annotated[str, _CONTROL_FREE, BeforeValidator(_not_blank, json_schema_input_type=_A_NAME)]
 # An optional value: blank text counts as absent, and the default applies.
 Maybe = Annotated[_T, BeforeValidator(_absent_if_blank)]
-# Strip white space around short texts, so that names cannot differ only in white space. Other texts stay unchanged.
+# Strip the white space around a string, so that two names cannot differ only in white space around them.
 STRIPPED = BeforeValidator(_strip)
 Text100 = Annotated[Text, STRIPPED, Field(max_length=100)]
 Text128 = Annotated[Text, STRIPPED, Field(max_length=128)]

@@ -44,14 +44,14 @@ def traveled() -> timedelta:
 
 
 def is_date(text: str) -> bool:
-    """Return whether a text that `parse` accepts is a date without a time."""
+    """Return whether a string that `parse` accepts is a date without a time."""
     return not re.search("[Tt ]", text)
 
 
 def parse(text: str, zone: ZoneInfo) -> datetime:
     """Parse a date as midnight in `zone`, or a date-time, which is in `zone` if it has no offset.
 
-    Raises ValueError or OverflowError.
+    Raise ValueError or OverflowError for any other string.
     """
     # Python accepts any character between date and time.
     if not _WRITTEN.fullmatch(text):

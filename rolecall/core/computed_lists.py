@@ -36,7 +36,7 @@ async def fetch_computed(db: Db, name: str, rows: str, page: int, now: datetime,
     sql = """SELECT page, total, key FROM stored_pages
              WHERE list = %(list)s AND page IN (0, %(page)s) ORDER BY page DESC"""
     name = list_name(name)
-    # The column `page` has the type integer.
+    # The column `page` is an integer of four bytes: a greater number would be an error.
     given = {"list": name, "page": min(page, 2**31 - 1)}
     found = await fetch_rows(db, sql, **given)
     if not found:
@@ -63,7 +63,7 @@ async def _store(db: Db, name: str, rows: str, now: datetime, **params: object) 
 
 
 async def stored_texts(db: Db, names: Sequence[str]) -> dict[str, str]:
-    """Return the texts that are stored under these names. The calling code must shorten the names with `list_name`."""
+    """Return the strings stored under these names. The calling code must shorten the names with `list_name`."""
     rows = await fetch_rows(
         db, "SELECT list, key[1] FROM stored_pages WHERE list = ANY(%(names)s) AND page = 1", names=list(names)
     )
@@ -71,7 +71,10 @@ async def stored_texts(db: Db, names: Sequence[str]) -> dict[str, str]:
 
 
 async def store_texts(db: Db, texts: str, now: datetime, **params: object) -> None:
-    """Store computed texts; `texts` selects `list` and `key`. Insert in order, to avoid deadlocks between readers."""
+    """Store the strings (`key`) that the SQL in `texts` selects, each under its name (`list`).
+
+    Insert them in order, because two readers that store the same names in different orders could deadlock.
+    """
     await execute(
         db,
         f"""INSERT INTO stored_pages (list, page, total, key, found_on)

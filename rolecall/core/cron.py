@@ -21,9 +21,9 @@ def _a_cron_line(cron: str) -> str:
     if _fires(cron):
         return cron
     minute, hour, day, month, weekday = [*cron.split(), *"*****"][:5]
-    # An expression that fires with any day, and with any month, names a day that its month does not have.
+    # If the expression fires with `*` as the day, and also with `*` as the month, its month does not have its day.
     if all(map(_fires, (f"{minute} {hour} * {month} {weekday}", f"{minute} {hour} {day} * {weekday}"))):
-        raise broken("{name} never fires: there is no such day in that month")
+        raise broken("{name} never fires: there is no such day in that month; choose another day")
     raise broken("{name} must be a cron expression such as 0 6 * * 1-5")
 
 

@@ -267,7 +267,7 @@ def _rename(path: Path, place: Path) -> None:
     fault("file.before-rename")
     path.rename(place)
     fault("folder.before-sync")
-    # Any of them may be new: the folders of the day, the month and the year, and the store's own.
+    # The folders of the day, the month and the year, and the folder of the store, may be new.
     for folder in list(place.parents)[:4]:
         _sync(folder)
     fault("folder.after-sync")

@@ -103,7 +103,7 @@ def is_set_aside(db: psycopg.Connection) -> bool:
 
 
 def is_new(applied: list[str]) -> bool:
-    """Return whether the database was empty before `migrate` applied these names."""
+    """Return whether the database was empty before `migrate` applied the files with these names."""
     return applied[:1] == [file.name for file in _files()[:1]]
 
 

@@ -241,7 +241,7 @@ _COUNTED = """
 class FrozenListing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """A list whose page starts are stored once: it never changes, or each of its states has another `version`.
 
-    `version` is SQL for a text that differs after each change. `key` maps the columns of the sort order to their types.
+    `version` is SQL for a string that differs after each change. `key` maps the columns of the sort order to types.
     """
 
     columns: str
@@ -282,7 +282,7 @@ async def fetch_stretch(
             SELECT {listing.columns} {listing.rows} AND ({listing.order}) >= ({start})
             ORDER BY {listing.order} LIMIT {take:d} OFFSET {within:d}
         ) AS item ON true"""
-    # The column `page` has the type integer.
+    # The column `page` is an integer of four bytes: a greater number would be an error.
     given = {**params, "list": name, "page": min(page + 1, 2**31 - 1)}
     rows = await fetch_rows(db, sql, **given)
     if not rows:

@@ -109,7 +109,7 @@ def make_folder(folder: Path) -> None:
     except OSError as error:
         raise CannotRun(f"The data folder {folder} cannot be written: {error.strerror}") from error
     status = folder.stat()
-    # Under root, PostgreSQL runs as another user, who must be able to traverse the folder.
+    # If this process runs as root, PostgreSQL runs as another user, which must be able to traverse the folder.
     most = 0o701 if os.geteuid() == 0 else 0o700
     # A folder with the sticky bit, such as /tmp, stays shared.
     if not status.st_mode & stat.S_ISVTX:
@@ -223,7 +223,7 @@ class _Server:
         status = folder.lstat()
         # The temporary folder is world-writable: another user may have created this entry.
         if folder != self.folder and (not stat.S_ISDIR(status.st_mode) or status.st_uid not in self._ours()):
-            raise PostgresError(f"{folder} belongs to another user; remove it")
+            raise PostgresError(f"{folder} is not a folder of this user; remove it")
         if self.owner:
             os.chown(folder, *self.owner)
 
@@ -272,7 +272,7 @@ def owner_of(folder: Path) -> tuple[int, int]:
 
 
 def system_user(name: str) -> pwd.struct_passwd:
-    """Return the user that PostgreSQL runs as under root; create it if it is missing."""
+    """Return the user that PostgreSQL runs as if this process runs as root; create the user if it is missing."""
     # Two useradd commands at once can both succeed, with different ids, of which the system keeps one.
     with open_private(_USER_LOCK) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -17,7 +17,7 @@ HIDDEN = "•••"
 
 
 def _letters(text: str) -> str:
-    """Return the letters and digits of a text, case-folded and without accents."""
+    """Return the letters and digits of a string, case-folded and without accents."""
     return re.sub(r"[\W_]", "", without_accents(text.casefold()).replace("ł", "l"))
 
 
@@ -71,7 +71,7 @@ _ABOUT_PASSWORDS = (
 _ABOUT_PASSWORD_WORDS = {"set", "date", "time", "age", "lock", "locked", "lockout", "reset"}
 # Attributes of password policies in directories, and columns of SAP.
 _STATES = re.compile(r"pwd.*(?:date|time|state|initial|reset|count|subentry|attempts)")
-# Texts that contain one of the parts above but mean something else: `time` in one-time password, `change` in Exchange.
+# Words that contain one of the parts above but mean something else: `time` in one-time password, `change` in Exchange.
 _OTHERS = re.compile(r"(?:one|first)time|exchange")
 # Fields of a credentials object that are not secret, such as credentials.userName.
 _NAMING = {"username", "login", "name", "id", "type"}
@@ -114,7 +114,7 @@ _ASSIGNED = re.compile(r"((\w[\w.-]*)\s*[=:]{1,2}\s*)(\"[^\"]*\"?|[^\s,;|\"]+)")
 
 
 def mask_secrets(value: Any, name: str = "") -> Any:
-    """Return a JSON value whose secrets are hidden; `name` is the dotted name of the value."""
+    """Return a JSON value with its secrets hidden; `name` is the dotted name of the value."""
     match value:
         case dict():
             named = (each for key, each in value.items() if key.lower() in NAMES_OF_PAIRS)
@@ -139,7 +139,7 @@ def _masked(name: str, value: object, *, is_secret: bool) -> object:
 
 
 def mask_json(text: str) -> str:
-    """Return a text whose secrets are hidden if it is JSON or contains members of JSON; other text is unchanged."""
+    """Hide secrets in a string that is JSON or contains members of JSON; return any other string unchanged."""
     if '"' not in text or ":" not in text:
         return text
     try:
@@ -154,7 +154,7 @@ def mask_json(text: str) -> str:
 
 
 def mask_text(text: str) -> str:
-    """Return a text in which the values after names that look like secrets are hidden, in JSON or in plain text."""
+    """Hide the values after names that look like names of secrets, in JSON or in plain text."""
     masked = _ASSIGNED.sub(_hide, mask_json(text))
     # CSV doubles quotes inside a cell.
     single = masked.replace('""', '"')

@@ -43,7 +43,7 @@ def without_accents(text: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a text is invisible: empty, or only white space, control and zero-width characters."""
+    """Return whether a string is invisible: empty, or only white space, control and zero-width characters."""
     return _IS_BLANK.fullmatch(text) is not None
 
 
@@ -52,7 +52,7 @@ def has_control(text: str) -> bool:
 
 
 def without_control(text: str) -> str:
-    """Return a text with a space instead of each control character and line break."""
+    """Return the string with a space instead of each control character and line break."""
     return _HAS_CONTROL.sub(" ", text)
 
 

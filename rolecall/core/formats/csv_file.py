@@ -8,7 +8,7 @@ from rolecall.core.formats.manifest import ExportManifest
 
 
 class CsvFile:
-    """CSV as in RFC 4180, in UTF-8, with formulas escaped; null is an empty cell, and empty text is `""`."""
+    """CSV as in RFC 4180, in UTF-8, with formulas escaped; null is an empty cell, and an empty string is `""`."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
