@@ -1,4 +1,4 @@
-"""Kill and cut off each host of a cluster under load, and promote the replica when the primary is lost."""
+"""Kill or cut off each host of a cluster under load, and promote the replica when the primary is lost."""
 
 import asyncio
 import itertools

@@ -116,7 +116,7 @@ async def test_existing_changes_are_not_repeated(carrying: Carrying, directory: 
 
 @pytest.mark.parametrize("way", ["Delete", "Disable"])
 async def test_missing_account_is_left_to_a_person(carrying: Carrying, directory: Directory, way: str) -> None:
-    """The account may have moved to another folder, where it can still be used."""
+    """The account may have moved to another organizational unit, where it can still be used."""
     await carrying.put(directory.url, LDAP, onRemove=way)
     person = await carrying.account("nowhere1")
     id = await carrying.request("Remove", person, target_name="nowhere1", privileges=[])

@@ -1,4 +1,4 @@
-"""Test that doubts about a file are reported: usernames that differ only in case, unread members, columns of access."""
+"""Test that doubts are reported: usernames that differ only in case, unread group members, possible access."""
 
 from pathlib import Path
 

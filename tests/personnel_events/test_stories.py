@@ -177,7 +177,7 @@ async def test_joiner_gets_the_access_of_three_models_in_two_applications(compan
     assert [status for _, _, status, _ in summarized(event)] == ["Resolved", "Completed"]
     assert statuses(event) == ["Resolved", "Completed", "Completed", "Open"]
 
-    # The first import lacks a group, the second shows everything as requested.
+    # The first of two imports lacks a group; the second shows everything as requested.
     await company.holds(ledger, {"ada": ("ada@example.com", "yes", ["Posters"])})
     reopened = await company.get(f"{REQUESTS}/{first['id']}")
     assert (reopened["status"], reopened["activity"][-1]["action"]) == ("Open", "Reopened")

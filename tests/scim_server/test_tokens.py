@@ -1,4 +1,4 @@
-"""Test tokens of a push: bound to one application, shown once, revoked at once; limits on requests and bodies."""
+"""Test that SCIM tokens are bound to one application, shown once and revoked at once; test the request limits."""
 
 import asyncio
 from datetime import timedelta
