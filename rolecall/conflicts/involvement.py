@@ -66,7 +66,7 @@ async def require_uninvolved(
     acting = approvers | {own}
     if conflict.identity.id in acting:
         raise Conflict("The person in conflict cannot approve the exception; another person must decide")
-    # The last check covers the next two; these only give more precise messages.
+    # The third of these checks covers the first two, which only give more precise messages.
     if approvers & parties.approvers:
         raise Conflict("This person has already approved; another person must give the other approval")
     if parties.requester in acting:

@@ -281,7 +281,7 @@ _EXCEPTION_JOINS = """JOIN duty_rules r ON r.id = e.rule_id JOIN identities i ON
 
 
 class _Approval(msgspec.Struct):
-    # The JSON key is `as`, because `part` would name the whole row of the subquery.
+    # The JSON key is `as`, because a column `part` would hide the row `part` that `json_rows` aggregates.
     part: ApprovalPart = msgspec.field(name="as")
     approver_id: UUID
     approver_name: str
@@ -352,7 +352,7 @@ async def exceptions(db: Db, page: int, statuses: Collection[ExceptionStatus]) -
 
 async def pending_exceptions(db: Db) -> list[tuple[UUID, ConflictException]]:
     """List the pending exceptions, each with the current conflict of its rule and person."""
-    # Not by `conflict_id`: the conflict may have ended and begun again since the exception was requested.
+    # Do not join by `conflict_id`: the conflict may have ended and begun again since the exception was requested.
     rows = await fetch_rows(
         db,
         f"""SELECT c.id, {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS}

@@ -29,7 +29,7 @@ class ExportItem(msgspec.Struct, rename="camel"):
     kind: Literal["Export"]
     list: str
     filters: dict[str, Any]
-    # Not `list[str]`: the field `list` hides the type.
+    # Do not write `list[str]`: in this class, `list` is the field.
     columns: Sequence[str]
     format: Format
     status: ExportStatus

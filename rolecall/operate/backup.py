@@ -177,7 +177,7 @@ def _replacing(config: Config) -> Iterator[psycopg.Connection]:
         db.execute(f"DROP SCHEMA {migrate.ASIDE} CASCADE")
         fault("restore.after-commit")
         if key.exists():
-            # Not before the commit: if the old data is put back, its secrets need the old key.
+            # Do not replace the key before the commit: if the old data is put back, its secrets need the old key.
             key.rename(config.data_dir / KEY_FILE)
 
 

@@ -116,7 +116,7 @@ async def test_hook(db: Db, id: UUID, facts: Facts, config: Config) -> UUID:
     url = (await queries.get_hook(db, str(id))).url
     if problem := address_check.problem(url, config.webhook_allow, facts.addresses):
         raise Invalid.on("url", problem)
-    # Not `new_id`, which begins with the time: the id must be hard to guess, because knowing it allows callbacks.
+    # Do not use `new_id`, which begins with the time: the id must be hard to guess, because it permits callbacks.
     delivery, now = uuid4(), facts.now
     await execute(
         db,

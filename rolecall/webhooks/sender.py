@@ -64,7 +64,7 @@ class Sender:
             claims = await outbox.claim(db, [hook for hook, _ in hooks.values()], self._free, now)
             # Run the next turn soon while work is due; otherwise sleep until the next delivery is due.
             next_turn = now + _SOON if hooks else await outbox.next_due(db, now)
-        # Only after the commit: if the transaction fails, send nothing and let the next turn record the results.
+        # Send only after the commit: if the transaction fails, the next turn records the results and claims again.
         self._flight.drop(ended)
         for claim in claims:
             hook, keys = hooks[claim.webhook_id]
