@@ -6,7 +6,10 @@ LONGEST_EXCEPTION = timedelta(days=366)
 
 
 class ExceptionStatus(StrEnum):
-    """`Outgrown`: the person holds a conflicting duty that was not excepted, or an excepted duty got new patterns."""
+    """The status of an exception.
+
+    `Outgrown`: the exception does not cover a duty of the rule that the person holds, or new patterns of a duty.
+    """
 
     PENDING = "Pending"
     APPROVED = "Approved"

@@ -19,7 +19,7 @@ _APPROVALS = """
            coalesce((SELECT string_agg(
                 concat_ws(' / ', nullif(p.header, ''), nullif(p.section, ''), nullif(p.permission, ''))
                 || ': ' || p.initial_access || ' to '
-                -- The approved access is the word None until the approval.
+                -- Until the approval, the approved access is the level None.
                 || CASE WHEN r.approved_on IS NULL THEN p.requested_access ELSE p.approved_access END,
                 '; ' ORDER BY p.position) FROM privileges p WHERE p.request_id = r.id), '')
     FROM access_requests r JOIN applications a ON a.id = r.application_id
