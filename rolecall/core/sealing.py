@@ -54,6 +54,14 @@ def unseal(key: bytes, sealed: bytes, owner: UUID) -> bytes:
         raise CannotUnseal("encrypted with another key; all processes need the same ROLECALL_SECRET_KEY") from None
 
 
+def can_unseal(key: bytes, sealed: bytes, owner: UUID) -> bool:
+    try:
+        unseal(key, sealed, owner)
+    except CannotUnseal:
+        return False
+    return True
+
+
 def _make_key(file: Path) -> None:
     """Create the key file atomically: two processes that start at once both use the key that was linked first."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,7 +1,6 @@
 """Check the health of a service and give advice for each problem; `docs/operating.md` explains the checks."""
 
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
 
 from rolecall.access_requests.queries import leftovers
 from rolecall.application_imports.queries import failing_schedules
@@ -137,7 +136,7 @@ async def _secrets(db: Db, config: Config) -> CheckResult:
     rows = await fetch_rows(db, "SELECT id, name, secret FROM webhooks WHERE deleted_on IS NULL ORDER BY name")
     rows += [(owner, f"notifications by {channel}", sealed) for channel, owner, sealed in await sealed_secrets(db)]
     key = sealing.find_key(config)
-    closed = [name for id, name, secret in rows if not _opens(key, secret, id)]
+    closed = [name for id, name, secret in rows if key is None or not sealing.can_unseal(key, secret, id)]
     if not closed:
         return fine("secrets", f"the key decrypts the {counted(len(rows), 'secret')} of webhooks and notifications")
     return trouble(
@@ -178,13 +177,6 @@ async def _connections(db: Db, config: Config) -> list[CheckResult]:
 
 def _of_problems(name: str, found: list[str], well: str, advice: str) -> CheckResult:
     return trouble(name, _some(found), advice) if found else fine(name, well)
-
-
-def _opens(key: bytes | None, sealed: bytes, owner: UUID) -> bool:
-    try:
-        return key is not None and bool(sealing.unseal(key, sealed, owner))
-    except sealing.CannotUnseal:
-        return False
 
 
 async def _notifications(db: Db) -> str:

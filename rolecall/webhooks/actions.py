@@ -89,16 +89,22 @@ async def delete_hook(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def rotate_secret(db: Db, id: UUID, config: Config, now: datetime) -> str:
-    """Replace the secret and return the new one. For 24 hours, deliveries are signed with both secrets."""
+    """Replace the secret and return the new one. For 24 hours, deliveries are signed with both secrets.
+
+    An old secret that cannot be decrypted, because its key was lost, is discarded.
+    """
     await _lock(db, id)
-    secret = new_secret()
+    secret, key = new_secret(), sealing.load_key(config)
+    old: bytes = await fetch_value(db, "SELECT secret FROM webhooks WHERE id = %(id)s", id=id)
+    can_sign = sealing.can_unseal(key, old, id)
     await execute(
         db,
-        """UPDATE webhooks SET secret = %(secret)s, previous_secret = secret, previous_secret_expires_on = %(until)s
+        """UPDATE webhooks SET secret = %(secret)s, previous_secret = %(old)s, previous_secret_expires_on = %(until)s
            WHERE id = %(id)s""",
         id=id,
-        secret=sealing.seal(sealing.load_key(config), secret, id),
-        until=now + OLD_SECRET_SIGNS_FOR,
+        secret=sealing.seal(key, secret, id),
+        old=old if can_sign else None,
+        until=now + OLD_SECRET_SIGNS_FOR if can_sign else None,
     )
     await nudge(db, CHANNEL)
     return shown(secret)

@@ -82,18 +82,26 @@ class Sender:
         return IN_FLIGHT_A_WORKER - len(self._flight)
 
     def _sendable(self, due: list[DueHook]) -> dict[UUID, tuple[DueHook, list[bytes]]]:
-        """Return the hooks with their decrypted signing keys; skip hooks whose keys cannot be decrypted."""
+        """Return the hooks with their decrypted signing keys; skip hooks whose secret cannot be decrypted.
+
+        A previous secret that cannot be decrypted does not sign, and the new one signs alone.
+        """
         hooks = {}
         for hook in due:
-            sealed = [secret for secret in (hook.secret, hook.previous_secret) if secret]
-            try:
-                hooks[hook.id] = (hook, [self._unseal(self._key, secret, hook.id) for secret in sealed])
-            except sealing.CannotUnseal as error:
-                # Log each hook once, not in every turn.
-                if hook.id not in self._unreadable:
-                    log.error("the secret of a webhook cannot be decrypted", webhook_id=str(hook.id), reason=str(error))
-                self._unreadable.add(hook.id)
+            if key := self._unsealed(hook.id, hook.secret):
+                previous = self._unsealed(hook.id, hook.previous_secret) if hook.previous_secret else None
+                hooks[hook.id] = (hook, [key, previous] if previous else [key])
         return hooks
+
+    def _unsealed(self, hook_id: UUID, sealed: bytes) -> bytes | None:
+        try:
+            return self._unseal(self._key, sealed, hook_id)
+        except sealing.CannotUnseal as error:
+            # Log each hook once, not in every turn.
+            if hook_id not in self._unreadable:
+                log.error("the secret of a webhook cannot be decrypted", webhook_id=str(hook_id), reason=str(error))
+            self._unreadable.add(hook_id)
+            return None
 
     async def _send(self, claim: Claim, url: str, keys: list[bytes]) -> EndedAttempt:
         headers = signed_headers(claim.id, clock.now(), claim.body, keys)

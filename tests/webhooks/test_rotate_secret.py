@@ -5,7 +5,9 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from rolecall.core import clock
-from rolecall.core.db import Db
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute
+from rolecall.core.sealing import new_key
 from tests.builders import an_access_request
 from tests.webhooks.receivers import Receiver
 from tests.webhooks.sending import Post, a_hook
@@ -66,6 +68,35 @@ async def test_second_rotation_keeps_the_last_two_secrets(
     await post.deliver()
 
     assert [verifies(secret, receiver) for secret in (hook["secret"], second, third)] == [False, True, True]
+
+
+async def test_secret_whose_key_was_lost_is_discarded(
+    client: httpx2.AsyncClient, db: Db, config: Config, receiver: Receiver, post: Post
+) -> None:
+    hook = await a_hook(client, receiver.url)
+    (config.data_dir / "secret.key").write_text(new_key())
+
+    rotated = (await client.post(f"/api/webhooks/{hook['id']}/rotate-secret")).json()
+
+    assert rotated["previousSecretExpiresOn"] is None
+    await an_access_request(db)
+    await post.deliver()
+    assert verifies(rotated["secret"], receiver)
+    assert receiver.received[-1].headers["webhook-signature"].count("v1,") == 1
+
+
+async def test_new_secret_signs_alone_if_the_old_one_cannot_be_decrypted(
+    client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
+) -> None:
+    hook = await a_hook(client, receiver.url)
+    rotated = (await client.post(f"/api/webhooks/{hook['id']}/rotate-secret")).json()
+    await execute(db, "UPDATE webhooks SET previous_secret = '\\x00' || previous_secret")
+
+    await an_access_request(db)
+    await post.deliver()
+
+    assert verifies(rotated["secret"], receiver)
+    assert not verifies(hook["secret"], receiver)
 
 
 @pytest.mark.parametrize("verb", ["rotate-secret", "test"])
