@@ -5,15 +5,36 @@ import binascii
 import hmac
 import time
 from collections.abc import Mapping
+from datetime import datetime
+from uuid import UUID
 
 import msgspec
 
-from rolecall.client.answers import Delivery
+from rolecall.client.answers import AccessRequest, Answer, DeliveredEvent, Delivery, Json, Review, ReviewItem
 from rolecall.client.errors import NotVerified
 
 # The libraries of Standard Webhooks use the same tolerance. It limits how long a captured delivery can be replayed.
 TOLERANCE_SECONDS = 300
-_DECODE = msgspec.json.Decoder(Delivery).decode
+
+
+class _EventBody(Answer):
+    name: str
+    display: str
+    description: str
+    request: AccessRequest | None = None
+    subject: Json | None = None
+
+
+class _DeliveryBody(Answer):
+    id: UUID
+    created_date: datetime
+    callback: str
+    event: _EventBody
+
+
+_DECODE = msgspec.json.Decoder(_DeliveryBody).decode
+# The types of subjects by `kind`; msgspec cannot choose between them by the value of a field.
+_SUBJECTS: dict[object, type[Review | ReviewItem]] = {"Review": Review, "Review Item": ReviewItem}
 
 
 def verify(body: bytes, headers: Mapping[str, str], secret: str, *, now: float | None = None) -> Delivery:
@@ -40,4 +61,12 @@ def verify(body: bytes, headers: Mapping[str, str], secret: str, *, now: float |
     # Encode the signatures: `compare_digest` raises TypeError for text that is not ASCII.
     if not any(version == "v1" and hmac.compare_digest(expected, given.encode()) for version, _, given in versions):
         raise NotVerified("The signature does not match the secret")
-    return _DECODE(body)
+    return _delivery(_DECODE(body))
+
+
+def _delivery(body: _DeliveryBody) -> Delivery:
+    event, subject = body.event, body.event.subject
+    type = _SUBJECTS.get(subject.get("kind")) if subject else None
+    typed = msgspec.convert(subject, type) if type else subject
+    about = DeliveredEvent(event.name, event.display, event.description, event.request, typed)
+    return Delivery(body.id, body.created_date, body.callback, about)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from rolecall.client.answers.common import Answer, Json, Person, WithoutData
 from rolecall.client.answers.requests import AccessRequest
+from rolecall.client.answers.reviews import Review, ReviewItem
 
 
 class Webhook(Answer):
@@ -59,14 +60,20 @@ class WebhookDelivery(WebhookDeliveryItem):
 
 
 class DeliveredEvent(Answer):
+    """An event of an access request (`request`), or of a review or one of its items (`subject`).
+
+    An event of a newer service may be about a record of another kind. Then `subject` is a dict, or both are None.
+    """
+
     name: str
     display: str
     description: str
-    request: AccessRequest
+    request: AccessRequest | None = None
+    subject: Review | ReviewItem | Json | None = None
 
 
 class Delivery(Answer):
-    """The body of a webhook delivery about a request; text posted to `callback` is added to the request's activity."""
+    """The body of a webhook delivery. Text posted to `callback` is stored, and added to the activity of the request."""
 
     id: UUID
     created_date: datetime
