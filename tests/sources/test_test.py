@@ -78,6 +78,13 @@ async def test_invalid_draft_is_refused(sourcing: Sourcing) -> None:
     assert {problem["field"] for problem in answer.json()["errors"]} == {"url", "contents"}
 
 
+async def test_draft_that_is_not_an_object_is_refused(sourcing: Sourcing) -> None:
+    answer = await sourcing.client.post(f"{sourcing.path}/test", json={"source": "REST"})
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"field": "source", "message": "Source must be an object"}]
+
+
 async def test_failed_test_is_reported_with_its_reason(sourcing: Sourcing, server: RestServer) -> None:
     await sourcing.put(server.url, CONTENTS["Cursor"])
     server.before = lambda server, _: web.Response(status=401) if len(server.asked) > 1 else None
