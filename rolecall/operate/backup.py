@@ -4,11 +4,13 @@ Stored files never change and exist before a row references them, so the files o
 service runs.
 """
 
+import gzip
 import hashlib
 import io
 import os
 import tarfile
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -23,7 +25,7 @@ from rolecall.core import migrate
 from rolecall.core.config import Config
 from rolecall.core.errors import CannotRun
 from rolecall.core.faults import fault
-from rolecall.core.files import Store
+from rolecall.core.files import Store, StoreUnreachable
 from rolecall.core.ids import new_id
 from rolecall.core.sealing import KEY_FILE
 from rolecall.operate.programs import run
@@ -56,7 +58,7 @@ def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> M
     url = config.database_url or ""
     partial, dump = (target.with_name(f".{target.name}.{new_id()}.{part}") for part in ("partial", "dump"))
     try:
-        with psycopg.connect(url) as db:
+        with _explained(f"{target} cannot be written"), psycopg.connect(url) as db:
             # pg_dump and the list of files use one snapshot, so that the archive has each file that the dump refers to.
             db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             if not _value(db, "SELECT to_regclass('migrations') IS NOT NULL"):
@@ -69,22 +71,12 @@ def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> M
             # The exported snapshot is valid only while this transaction is open, so pg_dump runs inside it.
             run(url, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}",
                 f"--file={dump}")  # fmt: skip
-        key = config.data_dir / KEY_FILE
-        has_key = with_key and key.exists()
+        has_key = with_key and (config.data_dir / KEY_FILE).exists()
         manifest = Manifest(
             __version__, now, sorted(applied.migrations), _digest(dump), len(files), has_key, applied.version
         )
-        with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as out:
-            with tarfile.open(fileobj=out, mode="w") as archive:
-                _add(archive, _MANIFEST, msgspec.json.encode(manifest))
-                archive.add(dump, _DUMP, filter=_nobodys)
-                for file in files:
-                    _add_kept(archive, config.store, file)
-                if has_key:
-                    _add(archive, KEY_FILE, key.read_bytes())
-            # Sync before the rename: after a power failure `target` could otherwise be incomplete.
-            out.flush()
-            os.fsync(out.fileno())
+        with _explained(f"{target} cannot be written"):
+            _write(partial, manifest, dump, files, config)
         partial.rename(target)
     finally:
         for path in (partial, dump):
@@ -92,9 +84,23 @@ def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> M
     return manifest
 
 
+def _write(partial: Path, manifest: Manifest, dump: Path, files: list[KeptFile], config: Config) -> None:
+    with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as out:
+        with tarfile.open(fileobj=out, mode="w") as archive:
+            _add(archive, _MANIFEST, msgspec.json.encode(manifest))
+            archive.add(dump, _DUMP, filter=_nobodys)
+            for file in files:
+                _add_kept(archive, config.store, file)
+            if manifest.has_key:
+                _add(archive, KEY_FILE, (config.data_dir / KEY_FILE).read_bytes())
+        # Sync before the rename: after a power failure the backup could otherwise be incomplete.
+        out.flush()
+        os.fsync(out.fileno())
+
+
 def read_manifest(source: Path) -> Manifest:
     """Read the manifest of the backup; raise if this program cannot restore it."""
-    with _opened(source) as archive:
+    with _explained(f"{source} cannot be read"), _opened(source) as archive:
         manifest = msgspec.json.decode(_member(archive, _MANIFEST).read(), type=Manifest)
     # `ahead` compares names and versions only, so the digests may be empty.
     if ahead := migrate.Applied(dict.fromkeys(manifest.migrations, ""), {}, manifest.schema_version).ahead():
@@ -115,7 +121,7 @@ def restore(config: Config, source: Path) -> None:
     """Replace the database, and add the files of the backup; if this fails, keep the old database."""
     dump, url = config.data_dir / _RESTORED_DUMP, config.database_url or ""
     try:
-        with _opened(source) as archive:
+        with _explained(f"{source} cannot be restored"), _opened(source) as archive:
             manifest = msgspec.json.decode(_member(archive, _MANIFEST).read(), type=Manifest)
             _take(_member(archive, _DUMP), dump)
             if _digest(dump) != manifest.dump_sha256:
@@ -197,12 +203,10 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def _add_kept(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
-    try:
-        with store.open(file.location) as content:
-            archive.addfile(_info(_FILES + file.location, file.size), cast(IO[bytes], content))
+    said = f"The uploaded file {file.location} cannot be copied into the backup"
     # tarfile raises OSError too if the file is shorter than its recorded size.
-    except OSError as error:
-        raise CannotRun(f"The stored file {file.location} cannot be read completely: {error}") from error
+    with _explained(said), store.open(file.location) as content:
+        archive.addfile(_info(_FILES + file.location, file.size), cast(IO[bytes], content))
 
 
 def _info(name: str, size: int) -> tarfile.TarInfo:
@@ -234,11 +238,21 @@ def _put_back(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
 
 
 @contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Report errors of files and of the file store, such as a full disk, with their cause."""
+    try:
+        yield
+    except (OSError, StoreUnreachable) as error:
+        raise CannotRun(f"{what}: {error}") from error
+
+
+@contextmanager
 def _opened(source: Path) -> Iterator[tarfile.TarFile]:
     try:
         with tarfile.open(source) as archive:
             yield archive
-    except (tarfile.TarError, OSError, msgspec.MsgspecError) as error:
+    # The archive may have been compressed, so it can end too early in other ways too.
+    except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, msgspec.MsgspecError) as error:
         raise CannotRun(f"{source} is not a complete backup: {error}") from error
 
 

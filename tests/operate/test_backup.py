@@ -1,9 +1,12 @@
 """Back up a running service, restore it elsewhere, compare row by row, and serve from it."""
 
 import asyncio
+import errno
+import gzip
 import hashlib
 import io
 import json
+import os
 import signal
 import tarfile
 from pathlib import Path
@@ -15,8 +18,9 @@ import pytest
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db
+from rolecall.core.errors import CannotRun
 from rolecall.core.postgres import embedded
-from rolecall.operate.backup import back_up, restore
+from rolecall.operate.backup import back_up, read_manifest, restore
 from tests.application_imports.running import Imports
 from tests.builders import CONNECTOR, an_application
 from tests.cli.commands import a_folder, a_service, eventually, rolecall, typed
@@ -229,3 +233,27 @@ async def test_backup_during_imports_has_every_referenced_file(
     assert 1 <= len(named) == made.file_count <= len(names)
     assert dict(named) == {place.removeprefix("files/"): digest for place, digest in files(elsewhere.data_dir).items()}
     assert ended == (0,)
+
+
+def test_cause_of_a_failed_backup_or_restore_is_named(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive, cut = tmp_path / "backup.tar", tmp_path / "cut.tar.gz"
+    back_up(config, archive, clock.now(), with_key=False)
+    cut.write_bytes(gzip.compress(archive.read_bytes())[:-100])
+
+    with pytest.raises(CannotRun, match=r"missing/backup.tar cannot be written: .*No such file"):
+        back_up(config, tmp_path / "missing" / "backup.tar", clock.now(), with_key=False)
+    with pytest.raises(CannotRun, match=r"missing.tar cannot be read: .*No such file"):
+        read_manifest(tmp_path / "missing.tar")
+    with pytest.raises(CannotRun, match=r"cut.tar.gz is not a complete backup: Compressed file ended"):
+        restore(config, cut)
+    monkeypatch.setattr(os, "fsync", a_full_disk)
+    with pytest.raises(CannotRun, match=r"new.tar cannot be written: .*No space left on device"):
+        back_up(config, tmp_path / "new.tar", clock.now(), with_key=False)
+    with pytest.raises(CannotRun, match=r"backup.tar cannot be restored: .*No space left on device"):
+        restore(config, archive)
+
+
+def a_full_disk(_: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
