@@ -11,14 +11,15 @@ async def problems(db: Db, now: datetime) -> list[str]:
     """Return the pushes without a token, or whose last token expired or expires soon; skip archived applications."""
     rows = await fetch_rows(
         db,
-        """SELECT a.name, max(coalesce(t.expires_at, 'infinity')) AS until, count(t.id) > 0 AS has_token
+        # `until` is NULL only if there is no token: HAVING excludes pushes with a token that never expires.
+        """SELECT a.name, max(t.expires_at) AS until
            FROM scim_pushes p JOIN applications a ON a.id = p.application_id AND NOT a.is_archived
            LEFT JOIN scim_tokens t ON t.application_id = p.application_id AND t.revoked_at IS NULL
            GROUP BY a.id, a.name
            HAVING count(t.id) = 0 OR max(coalesce(t.expires_at, 'infinity')) < %(soon)s ORDER BY a.list_key""",
         soon=now + _SOON,
     )
-    return [f"{name}: {_said(until, now) if has_token else 'there is no token'}" for name, until, has_token in rows]
+    return [f"{name}: {_said(until, now) if until else 'there is no token'}" for name, until in rows]
 
 
 def _said(until: datetime, now: datetime) -> str:

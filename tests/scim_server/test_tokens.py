@@ -1,7 +1,7 @@
 """Test that SCIM tokens are bound to one application, shown once and revoked at once; test the request limits."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -11,6 +11,7 @@ import pytest
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
+from rolecall.scim_server import health
 from tests.asgi import serving
 from tests.builders import a_token
 from tests.scim_server.pushing import Pushing, a_push
@@ -124,6 +125,26 @@ async def test_token_names_are_unique_and_their_number_is_limited(client: httpx2
     assert again.json()["errors"][0]["field"] == "name"
     never = await client.post(path, json={"name": "Never", "expiresInDays": 0})
     assert never.status_code == 400
+
+
+async def test_doctor_reports_pushes_whose_tokens_end(client: httpx2.AsyncClient, db: Db, push: Pushing) -> None:
+    now = clock.now()
+    (token,) = (await _detail(client, push))["tokens"]
+    expires = "UPDATE scim_tokens SET expires_at = %(at)s"
+
+    fine = await health.problems(db, now)
+    await execute(db, expires, at=datetime(2026, 5, 1, tzinfo=UTC))
+    soon = await health.problems(db, datetime(2026, 4, 30, tzinfo=UTC))
+    expired = await health.problems(db, datetime(2026, 5, 2, tzinfo=UTC))
+    await execute(db, expires, at=None)
+    never = await health.problems(db, now)
+    await client.delete(f"/api/scim-tokens/{token['id']}")
+    none = await health.problems(db, now)
+
+    assert (fine, never) == ([], [])
+    assert soon == ["Payroll: the last token expires on 2026-05-01"]
+    assert expired == ["Payroll: the last token expired on 2026-05-01"]
+    assert none == ["Payroll: there is no token"]
 
 
 @pytest.mark.parametrize(("settings", "status"), [({"scim_rate_limit": 2}, 429), ({"scim_max_body_bytes": 99}, 413)])
