@@ -229,7 +229,7 @@ def _change_list(verb: PatchVerb, holder: Resource, name: str, value: Any) -> No
         _require_room(name, given, [])
         return
     if verb is PatchVerb.REMOVE:
-        named = {_MARK(_value_of(each)) for each in given[:MOST_VALUES]}
+        named = {_MARK(_value_of(each)) for each in given}
         holder[name] = [each for each in current if given and _MARK(_value_of(each)) not in named]
         return
     _require_room(name, current, given)

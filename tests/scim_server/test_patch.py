@@ -76,6 +76,10 @@ CASES: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     ),
     "remove what is not there": ([{"op": "remove", "path": 'emails[type eq "other"]'}], {}),
     "remove by value": ([{"op": "Remove", "path": "emails", "value": [{"value": "a@home"}]}], {"emails": [WORK]}),
+    "remove more values than a list may have": (
+        [{"op": "remove", "path": "emails", "value": [*({"value": f"{n}@x"} for n in range(500)), HOME]}],
+        {"emails": [WORK]},
+    ),
     "add to a list": (
         [{"op": "add", "path": "emails", "value": [{"value": "n@x"}, WORK]}],
         {"emails": [WORK, HOME, {"value": "n@x"}]},
