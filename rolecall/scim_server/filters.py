@@ -242,16 +242,21 @@ OF_TEXTS = (CompareOperator.CO, CompareOperator.SW, CompareOperator.EW)
 
 
 def compares(term: Comparison, found: object) -> bool:
-    wanted: object = term.value
-    # Test for booleans first, because Python counts them as integers.
-    if isinstance(found, bool):
+    """Compare as the SQL of `SqlFilter` does: numbers and booleans only with their own type, texts with any value."""
+    wanted = term.value
+    if isinstance(wanted, str):
         # Entra writes roles[primary eq "True"].
-        wanted = as_flag(wanted)
-    elif isinstance(found, str) and isinstance(wanted, str):
-        return _ORDERS[term.operator](found.lower(), wanted.lower())
-    elif isinstance(found, int | float) and isinstance(wanted, int | float) and term.operator not in OF_TEXTS:
-        return _ORDERS[term.operator](found, wanted)
-    return term.operator in EQUALITIES and _ORDERS[term.operator](found, wanted)
+        text = found if isinstance(found, str) else msgspec.json.encode(found).decode()
+        return _ORDERS[term.operator](text.lower(), wanted.lower())
+    if _is_number(found) and _is_number(wanted):
+        return term.operator not in OF_TEXTS and _ORDERS[term.operator](found, wanted)
+    is_equal = type(found) is type(wanted) and found == wanted
+    return term.operator in EQUALITIES and is_equal == (term.operator is CompareOperator.EQ)
+
+
+def _is_number(value: object) -> bool:
+    # Python counts booleans as integers.
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def as_flag(value: object) -> object:

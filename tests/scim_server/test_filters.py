@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from rolecall.core.db import Db, execute, fetch_value
-from rolecall.scim_server.filters import DEEPEST_FILTER, LONGEST_FILTER, MOST_TERMS
+from rolecall.scim_server.filters import DEEPEST_FILTER, LONGEST_FILTER, MOST_TERMS, matches, parse_filter
 from tests.scim_server.pushing import ENTERPRISE, Pushing
 
 WORK = {"type": "work", "value": "Ada@Example.com", "primary": True}
@@ -98,6 +98,26 @@ async def test_groups_are_found_by_name_and_by_member(people: Pushing) -> None:
     }
 
     assert {filter: await people.names(filter, "Groups") for filter in filters} == filters
+
+
+VALUES = [0, 1, 7, 7.5, True, False, "1", "7", "true", "x"]
+COMPARED = [
+    *(f"value {sign} {value}" for sign in ("eq", "ne") for value in ("1", "7.0", "true", "false", '"1"', '"True"')),
+    "value gt 1", "value le 7", 'value gt "7"', 'value co "r"', "value eq null", "value ne null",
+]  # fmt: skip
+
+
+async def test_lists_are_filtered_alike_in_python_and_in_the_database(push: Pushing) -> None:
+    for place, value in enumerate(VALUES):
+        await push.user(str(place), tags=[{"value": value}])
+
+    stored = {filter: await push.names(f"tags[{filter}]") for filter in COMPARED}
+
+    terms = {filter: parse_filter(filter) for filter in COMPARED}
+    assert stored == {
+        filter: [str(place) for place, value in enumerate(VALUES) if matches(term, {"value": value})]
+        for filter, term in terms.items()
+    }
 
 
 BROKEN = [
