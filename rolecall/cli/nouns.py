@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,7 @@ def _show_list(client: "Client", call: calls.Call[Page[Any]], columns: Sequence[
     elif first.total_pages <= 1:
         items = first.items
     else:
-        items = [item for item, _ in zip(client.each(call), range(limit or first.total_count), strict=False)]
+        items = list(islice(client.each(call), limit or first.total_count))
     form.show_list(columns, items)
     if len(items) < first.total_count and not form.field:
         click.echo(f"{len(items)} of {first.total_count}; --all shows the rest", err=True)

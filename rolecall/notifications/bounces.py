@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from email import message_from_string
 from email.message import Message
+from itertools import islice
 from uuid import UUID
 
 import msgspec
@@ -72,7 +73,7 @@ def _value(status: Message, name: str) -> str:
 
 
 def _references(text: str) -> Iterator[UUID]:
-    for found, _ in zip(_REFERENCE.finditer(text), range(_MOST_REFERENCES), strict=False):
+    for found in islice(_REFERENCE.finditer(text), _MOST_REFERENCES):
         try:
             yield UUID(found[1])
         except ValueError:

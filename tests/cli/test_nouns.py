@@ -7,10 +7,16 @@ from inspect import cleandoc
 from pathlib import Path
 
 import click
+import httpx2
 import pytest
 
+from rolecall.cli import nouns
 from rolecall.cli import rolecall as root
+from rolecall.cli.output import Form
 from rolecall.cli.verbs import NOUNS
+from rolecall.client import Client
+from rolecall.client.answers import Json, Page
+from rolecall.client.calls import Call
 from tests.builders import CONNECTOR
 from tests.cli.commands import Caller, Running, free_port, rolecall
 
@@ -208,6 +214,22 @@ def test_truncated_list_shows_its_total(call: Caller) -> None:
     assert len(printed.splitlines()) == 3
     assert total >= 3
     assert said == f"2 of {total}; --all shows the rest\n"
+
+
+def test_list_command_reads_only_the_pages_that_it_shows() -> None:
+    read: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        read.append(request.url.params.get("page", "1"))
+        paging = {"totalCount": 4, "page": int(read[-1]), "pageSize": 1, "totalPages": 4}
+        return httpx2.Response(200, json={**paging, "items": [{"name": f"Number {read[-1]}"}]})
+
+    with Client("http://rolecall.test", "t") as client:
+        client._http = httpx2.Client(transport=httpx2.MockTransport(answer), base_url="http://rolecall.test")
+        call = Call(method="GET", path="/api/things", answer=Page[Json])
+        nouns._show_list(client, call, ["name"], Form(as_json=True), 2)
+
+    assert read == ["1", "1", "2"]
 
 
 def test_errors_have_exit_codes_and_messages(call: Caller, payroll: str) -> None:

@@ -1,6 +1,7 @@
 """Describe accounts that rows name but no file of users lists: the rows are rejected, or the accounts are imported."""
 
 from collections.abc import Collection, Iterable
+from itertools import islice
 
 from rolecall.core.text import counted
 
@@ -18,7 +19,7 @@ def unlisted_in_words(names: Collection[str], rows: int) -> str:
 
 def derived_in_words(count: int, names: Iterable[str]) -> str:
     """Return the number of accounts that are imported because rows name them, with the first names."""
-    first = [name for name, _ in zip(names, range(MOST_NAMED), strict=False)]
+    first = list(islice(names, MOST_NAMED))
     more = f" and {count - len(first):,} more" if count > len(first) else ""
     return f"{counted(count, 'account')}, all of them active: {', '.join(first)}{more}"
 
