@@ -93,19 +93,15 @@ async def _write(db: Db, caller: Caller, application_id: UUID | None, draft: Jso
     return application_id
 
 
-async def create_draft(
-    db: Db, caller: Caller, application_id: UUID | None, draft: Json, now: datetime, proposal: object = None
-) -> UUID:
+async def create_draft(db: Db, caller: Caller, application_id: UUID | None, draft: Json, now: datetime) -> UUID:
     id = new_id()
     await execute(
         db,
-        """INSERT INTO dry_runs (id, application_id, draft, proposal, status, created_by, created_at, caller_id)
-           VALUES (%(id)s, %(application_id)s, %(draft)s, %(proposal)s, %(status)s, %(created_by)s, %(now)s,
-                   %(caller_id)s)""",
+        """INSERT INTO dry_runs (id, application_id, draft, status, created_by, created_at, caller_id)
+           VALUES (%(id)s, %(application_id)s, %(draft)s, %(status)s, %(created_by)s, %(now)s, %(caller_id)s)""",
         id=id,
         application_id=application_id,
         draft=Jsonb(draft),
-        proposal=Jsonb(proposal),
         status=DryRunStatus.DRAFT,
         created_by=caller.name,
         now=now,

@@ -6,7 +6,9 @@ from uuid import UUID
 import httpx2
 
 from rolecall.application_imports.dry_runs.actions import delete_old_dry_runs
+from rolecall.application_imports.dry_runs.queries import drafts_of
 from rolecall.core import clock
+from rolecall.core.caller import Caller
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.application_imports.running import Imports
@@ -50,6 +52,15 @@ async def test_dry_run_lists_the_changes_that_the_import_then_makes(imports: Imp
     ]  # fmt: skip
     assert tried["matches"] == {"matched": 1, "unmatched": 2, "disputed": 0, "never": 0}
     assert {count["kind"]: count["new"] for count in tried["changes"]}["Account"] == 1
+
+
+async def test_dry_run_of_the_api_is_not_listed_as_a_draft(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    tried = await imports.dry_run(application, {"Users": USERS})
+
+    by = await fetch_value(db, "SELECT caller_id FROM dry_runs WHERE id = %(id)s", id=UUID(tried["id"]))
+
+    assert await drafts_of(db, Caller(by, "API Token", frozenset())) == []
 
 
 async def test_dry_run_changes_nothing(imports: Imports, db: Db) -> None:
