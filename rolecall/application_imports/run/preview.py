@@ -48,7 +48,7 @@ async def _copy(source: Db, query: str, target: Db) -> None:
 
 
 async def store_rejects(db: Db, table: tuple[str, str], id: UUID, rejects: Sequence[RejectedRow]) -> None:
-    """Store rejected rows with their texts, replacing those of an earlier attempt."""
+    """Store rejected rows, at most one of each line, replacing those of an earlier attempt."""
     name, column = table
     async with db.transaction():
         await execute(db, f"DELETE FROM {name} WHERE {column} = %(id)s", id=id)
@@ -56,14 +56,5 @@ async def store_rejects(db: Db, table: tuple[str, str], id: UUID, rejects: Seque
             return
         into = f"{name} ({column}, file_id, line, reason, row)"
         async with db.cursor().copy(f"COPY {into} FROM STDIN") as copy:
-            # Store each line once, even if several of its rows were rejected, for different reasons.
-            for (file_id, line), found in _by_line(rejects).items():
-                reasons = dict.fromkeys(reject.reason for reject in found)
-                await copy.write_row((id, file_id, line, "; ".join(reasons), Jsonb(found[0].row)))
-
-
-def _by_line(rejects: Sequence[RejectedRow]) -> dict[tuple[UUID, int], list[RejectedRow]]:
-    lines: dict[tuple[UUID, int], list[RejectedRow]] = {}
-    for reject in rejects:
-        lines.setdefault((reject.file_id, reject.line), []).append(reject)
-    return lines
+            for reject in rejects:
+                await copy.write_row((id, reject.file_id, reject.line, reject.reason, Jsonb(reject.row)))
