@@ -345,8 +345,10 @@ def _rows(group: InputGroup, table: Table, zone: ZoneInfo) -> FileRows:
     read = rows.parse_rows(group.content, table, layout, zone, FIELDS[group.content], shape)
     if not layout.secret:
         return read
-    named = ", ".join(layout.secret)
-    note = f"{named} looks like a secret and is not kept; name it in shape.keep to keep it"
+    are, them = (
+        ("look like secrets and are", "them") if len(layout.secret) > 1 else ("looks like a secret and is", "it")
+    )
+    note = f"{', '.join(layout.secret)} {are} not kept; name {them} in shape.keep to keep {them}"
     return read._replace(notes=(*read.notes, note))
 
 

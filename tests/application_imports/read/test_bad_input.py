@@ -100,7 +100,8 @@ def users(folder: Path, text: Text, **group: Any) -> Outcome:
             "Username has 2 names with invisible characters (admin\\u200b, admin\\u202e); names that look the same as",
         ),
         ("Username\nb\u200dob\nada\n", "Username has 1 name with invisible characters (b\\u200dob); check who they"),
-        ("Username,api_token,Password Last Set\nada,x,y\n", "api_token looks like a secret and is not kept"),
+        ("Username,api_token,Password Last Set\nada,x,y\n", "api_token looks like a secret and is not kept; name it"),
+        ("Username,api_token,pin\nada,x,y\n", "api_token, pin look like secrets and are not kept; name them in"),
     ],
 )  # fmt: skip
 def test_log_names_columns_that_need_a_shape(tmp_path: Path, text: Text, message: str) -> None:
