@@ -133,7 +133,7 @@ def test_eligible_assignments_become_a_question(tmp_path: Path) -> None:
 def test_contradicting_states_of_an_account_are_rejected(tmp_path: Path) -> None:
     text = "User Name,Full Name,Groups,Enabled\nada,Ada Byron,Fin,Yes\nbob,Bob Kahn,Fin,No\nada,Ada Dup,Ops,No\n"
 
-    with pytest.raises(Exception, match="line 2 has the same username with other values"):
+    with pytest.raises(Exception, match="line 2 has the same Username with other values"):
         imported(tmp_path, export=text)
 
 

@@ -104,6 +104,7 @@ FIELDS = {
     "Created": _Field("created"),
     "Updated": _Field("updated"),
 }
+_FIELD_OF = {field.column: name for name, field in FIELDS.items()}
 _MOMENTS = {"last_login", "password_changed", "created", "updated"}
 LENGTHS = {"department": 128, **{f"custom_field_{n}": 2048 for n in CUSTOM_FIELDS}}
 _LENGTH = 256
@@ -361,8 +362,10 @@ def merge(content: Content, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Rej
     values = [column for column in frame.columns if column not in (*key, *PLACE)]
     pairs = repeated.join(first, on=key, how="left", suffix="_first")
     same = pl.all_horizontal(pl.lit(True), *(pl.col(name).eq_missing(pl.col(f"{name}_first")) for name in values))
-    for file, line, file_first, line_first in pairs.filter(~same).select(*PLACE, "file_first", "line_first").rows():
+    for file, line, file_first, line_first, *keys in (
+        pairs.filter(~same).select(*PLACE, "file_first", "line_first", *key).rows()
+    ):
         where = f"line {line_first}" if file_first == file else f"line {line_first} of another file"
-        named = " and ".join(name for name in key if name != "group" or content != Content.PERMISSIONS)
+        named = " and ".join(_FIELD_OF[name] for name, value in zip(key, keys, strict=True) if value != "")
         rejects.append(RejectedLine(file, line, f"{where} has the same {named} with other values"))
     return first, rejects, pairs.filter(same).height

@@ -75,6 +75,21 @@ def test_file_is_refused_with_advice(
     assert len(str(refused.value)) < 1_000
 
 
+@pytest.mark.parametrize(
+    ("text", "content", "fields"),
+    [
+        ("Employee ID,First Name,Last Name\n7,Ada,Byron\n7,Bob,Kahn\n", "identities", "Employee ID"),
+        ("Username,Permission,Access\nada,read,Grant\nada,read,Deny\n", "permissions", "Username and Permission"),
+        ("Group,Permission,Access\nops,read,Grant\nops,read,Deny\n", "permissions", "Group and Permission"),
+    ],
+)
+def test_repeated_row_is_rejected_with_the_names_of_fields(
+    tmp_path: Path, text: Text, content: str, fields: str
+) -> None:
+    with pytest.raises(BrokenFile, match=f"line 3: line 2 has the same {fields} with other values"):
+        read_file(tmp_path, text, content)
+
+
 def test_matrix_with_a_million_cells_is_read(tmp_path: Path) -> None:
     found = read_file(tmp_path, MATRIX, "permissions", columns={"Role": "Group"}, shape={"unpivot": {"keep": ["Role"]}})
 

@@ -77,7 +77,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "short row": (b"Username,Name\nada,Ada\nbob\n", "line 3: the row has 1 field, the header has 2"),
     "long row": (b"Username,Name\nada,Ada\nbob,B,x\n", "line 3: the row has 3 fields, the header has 2"),
     "blank username": (b"Username,Name\n ,Ada\n", "line 2: Username is blank"),
-    "repeated username": (b"Username,Name\nada,A\nada,B\n", "line 3: line 2 has the same username with other"),
+    "repeated username": (b"Username,Name\nada,A\nada,B\n", "line 3: line 2 has the same Username with other"),
     "bad yes or no": (b"Username,Active\nada,maybe\n", "line 2: Active is maybe: expected True/False, Yes/No"),
     "open quote": (b'Username,Name\nada,"Ada\nbob,Bob\n', "line 2: a quote opens here and is never closed"),
     "text after a quote": (b'Username,Name\nada,"Ada"x\n', "line 2: text follows a closing quote"),

@@ -23,7 +23,7 @@ async def test_malformed_rows_are_rejected_with_reasons(imports: Imports, db: Db
         ),
         (4, "Username is blank", ["", "Yes"]),
         (5, "the row has 3 fields, the header has 2", ["cyd", "Yes", "more"]),
-        (6, "line 2 has the same username with other values", ["ada", "No"]),
+        (6, "line 2 has the same Username with other values", ["ada", "No"]),
     ]
     assert run["metrics"]["users"]["total"] == 2
     assert "users.csv: 7 rows read = 2 applied + 1 unchanged + 4 rejected" in run["log"]
