@@ -11,7 +11,7 @@ import msgspec
 import structlog
 
 from rolecall.application_imports.read.sources import InputGroup
-from rolecall.application_imports.run.child import ChildDied, run_in_child
+from rolecall.application_imports.run.child import CRASHES, ChildDied, run_in_child
 from rolecall.application_imports.run.limits import GIB, limit_process
 from rolecall.applications.model import Content
 from rolecall.core.checking import Json
@@ -30,9 +30,6 @@ _LESS = "save the data as CSV, or send fewer files at once"
 _TOO_MUCH = f"Reading the files needs more memory than a proposal may use; {_LESS}"
 _TOO_LONG = f"Reading the files takes longer than a proposal may take; {_LESS}"
 _FAULT = "The files cannot be read because of an internal error; see the log of the service"
-
-# The problem to report for each signal that ended the child. A library that cannot allocate memory aborts.
-_DEATHS: dict[int, str] = {signal.SIGXCPU: _TOO_LONG, signal.SIGABRT: _TOO_MUCH}
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -88,11 +85,20 @@ async def _ask(target: object, *args: object) -> _Answer:
         raise Invalid.on("files", _TOO_LONG) from None
     except ChildDied as died:
         log.error("proposal died", code=died.code)
-        raise Invalid.on("files", _DEATHS.get(-died.code, _FAULT)) from None
+        raise Invalid.on("files", _problem_of_death(died.code)) from None
     answer = msgspec.json.decode(sent, type=_Answer)
     if answer.problem:
         raise Invalid.on("files", answer.problem)
     return answer
+
+
+def _problem_of_death(code: int) -> str:
+    if code == -signal.SIGXCPU:
+        return _TOO_LONG
+    if -code in CRASHES:
+        crashed = f"The process that reads the files was ended by {signal.Signals(-code).name}"
+        return f"{crashed}; often the files need more memory than a proposal may use; {_LESS}"
+    return _FAULT
 
 
 def _main(target: object, args: tuple[object, ...], memory: int, parent: Connection) -> None:

@@ -32,10 +32,9 @@ _ALLOCATOR = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:100,muzzy_decay_ms:0"}
 _LONGEST_SECONDS = 3600.0
 # The exit code that multiprocessing reports when the fork server has ended.
 _UNKNOWN = 255
-_FATAL: dict[int, str] = {
-    signal.SIGXCPU: "reading the files took more time than an import may take; split them, or save them as CSV",
-    **dict.fromkeys([signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS], TOO_MUCH_MEMORY),
-}
+_TOO_SLOW = "reading the files took more time than an import may take; split them, or save them as CSV"
+# Signals that often, but not always, mean that memory could not be allocated: a library aborts then, or crashes.
+CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS)
 
 _one_at_a_time = threading.Lock()
 _fork_server = multiprocessing.get_context("forkserver")
@@ -123,4 +122,9 @@ def _result_of_death(code: int) -> BuildResult:
     # Start the import again, because the child was killed from outside, or the fork server has ended.
     if code in (-signal.SIGKILL, _UNKNOWN):
         return BuildResult(BuildOutcome.INTERRUPTED, "killed")
-    return BuildResult(BuildOutcome.FAILED, _FATAL.get(-code, "an internal error; see the log of the service"))
+    if code == -signal.SIGXCPU:
+        return BuildResult(BuildOutcome.FAILED, _TOO_SLOW)
+    if -code in CRASHES:
+        crashed = f"the process that reads the files was ended by {signal.Signals(-code).name}; often"
+        return BuildResult(BuildOutcome.FAILED, f"{crashed} {TOO_MUCH_MEMORY}")
+    return BuildResult(BuildOutcome.FAILED, "an internal error; see the log of the service")
