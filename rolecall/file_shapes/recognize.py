@@ -38,7 +38,7 @@ def recognize(sample: Sample, decided: Decided | None = None) -> list[SampleTabl
     if head.startswith(b"PAR1"):
         return [_parquet(sample)]
     for signature, what in formats.SIGNATURES.items():
-        if head.startswith(signature) and signature != b"[":
+        if head.startswith(signature):
             raise Unreadable(f"the file is {what}")
     text, encoding = decoded(sample, decided.encoding)
     how = "chosen by a person" if decided.encoding else "detected from the bytes"
