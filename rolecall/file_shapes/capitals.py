@@ -24,7 +24,7 @@ def ask_for_capitals(view: View, parts: Iterable[Part]) -> None:
         if pattern is None or not is_asked or not (found := _alike(view, part, pattern)):
             continue
         text = f"{', '.join(found[:_MOST_NAMED])} differ only in capitals. Are they the same account?"
-        same = ProposedChoice("Yes, convert usernames to lowercase", USERNAMES, _in_small_letters(pattern))
+        same = ProposedChoice("Yes, convert usernames to lowercase", USERNAMES, _in_lowercase(pattern))
         other = ProposedChoice("No, each is a separate account", "Username", AS_PROPOSED)
         part.questions = [*part.questions, OpenQuestion(text, [same, other])]
 
@@ -39,7 +39,7 @@ def _alike(view: View, part: Part, pattern: str) -> list[str]:
     return sorted((value for value in values if value and counts[value.lower()] > 1), key=str.lower)
 
 
-def _in_small_letters(pattern: str) -> str:
+def _in_lowercase(pattern: str) -> str:
     return pattern.replace("}", "|lower}")
 
 
@@ -52,4 +52,4 @@ def lower_usernames(section: Json) -> None:
         # If the column was also kept as metadata, it would differ between the rows of one account.
         section["shape"]["ignore"] = [*section["shape"].get("ignore", []), header]
     if pattern := join.get("Username") or (f"{{{header}}}" if header else ""):
-        join["Username"] = _in_small_letters(pattern)
+        join["Username"] = _in_lowercase(pattern)
