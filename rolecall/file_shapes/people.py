@@ -12,6 +12,7 @@ from rolecall.file_shapes.header_names import is_inverted, names_of
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.values import is_ticked
 
 # The score above which the meaning of a header is probable, and above which it is certain.
 _WEAK, _CERTAIN = 0.5, 0.9
@@ -67,12 +68,16 @@ def _decide_status(view: View, part: Part) -> None:
 
 
 def _read_inactive(view: View, part: Part) -> None:
-    """Read a column of yes and no that means the opposite of active."""
+    """Read a column of yes and no, or of ticks, that means the opposite of active."""
     for column in view.profiles:
-        if is_inverted(column.header) and column.values and all(fold(value) in YES_NO for value in column.distinct):
+        is_yes_or_no = column.values and all(fold(value) in YES_NO for value in column.distinct)
+        if is_inverted(column.header) and (is_yes_or_no or is_ticked(column)):
             part.fields["Status"] = Meaning(column.header, "Status", 0.8, "its header says who is not active")
-            words = dict.fromkeys([*column.distinct, "Yes", "No"])
-            given = {word: "Disabled" if YES_NO[fold(word)] else "Active" for word in words}
+            if is_ticked(column):
+                given = {**dict.fromkeys(column.distinct, "Disabled"), "": "Active"}
+            else:
+                words = dict.fromkeys([*column.distinct, "Yes", "No"])
+                given = {word: "Disabled" if YES_NO[fold(word)] else "Active" for word in words}
             part.shape.setdefault("values", {})["Status"] = given
             part.evidence.append(f"{column.header} says the opposite of active")
             return

@@ -157,6 +157,11 @@ def _add_locks(view: View, part: Part) -> None:
         del part.shape["values"]
 
 
+def is_ticked(column: Profile) -> bool:
+    """Return whether some cells of a column are ticked and all others are blank."""
+    return bool(column.distinct) and not column.is_filled and {fold(word) for word in column.distinct} <= _TICKS
+
+
 def _ask_for_words(part: Part, field: str, column: Profile) -> None:
     """Propose meanings for codes that are clear in combination, such as A and I.
 
@@ -172,10 +177,11 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
     if is_opposite:
         # In a column that means the opposite, Yes means not active.
         values = {"Yes": "No", "No": "Yes"}
-    if codes <= _TICKS and not column.is_filled:
-        # A tick means yes, and a blank cell no.
-        given = {**dict.fromkeys(column.distinct, "Yes"), "": "No"}
-        part.shape.setdefault("values", {})[field] = given if field == "Active" else {}
+    if is_ticked(column):
+        # A tick means yes, and a blank cell no. `invert` applies to these words, and other parts know the opposite.
+        yes, no = ("Yes", "No") if field == "Active" else (_IDENTITY_WORDS["Yes"], _IDENTITY_WORDS["No"])
+        known = part.shape.setdefault("values", {}).get(field, {})
+        part.shape["values"][field] = {**dict.fromkeys(column.distinct, yes), "": no, **known}
         part.evidence.append(f"{column.header} is ticked or blank")
         return
     blank = sum(not cell.strip() for cell in column.cells)

@@ -63,6 +63,34 @@ def test_account_is_active_only_if_every_state_column_says_so(tmp_path: Path) ->
     }
 
 
+@pytest.mark.parametrize(
+    ("header", "active", "inactive"),
+    [
+        ("Active", ["7", "9"], ["8"]),
+        ("Status", ["7", "9"], ["8"]),
+        ("Terminated", ["8"], ["7", "9"]),
+        ("Inactive", ["8"], ["7", "9"]),
+    ],
+)
+def test_ticked_status_of_people_is_read(tmp_path: Path, header: str, active: list[str], inactive: list[str]) -> None:
+    text = (
+        f"Employee ID,First Name,Last Name,Title,Supervisor ID,{header}\n"
+        "7,Ada,Byron,Head,,x\n8,Bob,Kahn,Clerk,7,\n9,Cy,Dee,Clerk,7,x\n"
+    )
+
+    found = imported(tmp_path, people=text)
+
+    people = found.rows("identities", "employee_id", "status")
+    assert [id for id, status in people if status == "Active"] == active
+    assert [id for id, status in people if status == "Disabled"] == inactive
+
+
+def test_blank_column_of_states_makes_nobody_inactive(tmp_path: Path) -> None:
+    assert imported(tmp_path, users="Login,Name,Active\nada,Ada,\nbob,Bob,\n").inactive == set()
+    people = "Employee ID,First Name,Last Name,Title,Supervisor ID,Status\n7,Ada,Byron,Head,,\n8,Bob,Kahn,Clerk,7,\n"
+    assert imported(tmp_path, people=people).rows("identities", "status") == ["Active", "Active"]
+
+
 def test_state_that_differs_only_in_later_rows_is_read(tmp_path: Path) -> None:
     """The state differs only after the 2,000 rows of the sample."""
     rows = "".join(f"user{n},true,false\n" for n in range(3_000))
