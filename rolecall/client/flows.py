@@ -135,6 +135,7 @@ _ERRORS: dict[int, type[errors.Failed]] = {
     403: errors.NotAllowed,
     404: errors.NotFound,
     409: errors.Conflict,
+    503: errors.Unavailable,
 }
 
 

@@ -57,14 +57,16 @@ class Client:
 
     def stream(self, call: Call[bytes]) -> Iterator[bytes]:
         """Stream the file that a call returns, such as `calls.run_report`."""
+        begun = False
         try:
             with self._http.stream(call.method, call.path, params=dict(call.query), json=call.body) as response:
+                begun = True
                 if response.status_code != 200:
                     response.read()
                     raise flows.error_in(_reply(response))
                 yield from response.iter_bytes()
         except httpx2.TransportError as error:
-            raise Unavailable(f"The export was interrupted: {error}") from error
+            raise _broken_stream(error, begun=begun) from error
 
     def upload(self, application_id: Id, files: Files, *, progress: Progress | None = None) -> answers.NewImport:
         """Upload `files`, a mapping from file group names to paths, and return the staged import.
@@ -141,15 +143,17 @@ class AsyncClient:
         return self.stream(_as_file(call, format))
 
     async def stream(self, call: Call[bytes]) -> AsyncIterator[bytes]:
+        begun = False
         try:
             async with self._http.stream(call.method, call.path, params=dict(call.query), json=call.body) as response:
+                begun = True
                 if response.status_code != 200:
                     await response.aread()
                     raise flows.error_in(_reply(response))
                 async for piece in response.aiter_bytes():
                     yield piece
         except httpx2.TransportError as error:
-            raise Unavailable(f"The export was interrupted: {error}") from error
+            raise _broken_stream(error, begun=begun) from error
 
     async def upload(self, application_id: Id, files: Files, *, progress: Progress | None = None) -> answers.NewImport:
         return await self._run(flows.upload(application_id, files, self._patience), progress)
@@ -196,6 +200,11 @@ class AsyncClient:
                 return _reply(await self._http.request(**_parts(step, stack, progress)))
             except httpx2.TransportError as error:
                 return _lost(error)
+
+
+def _broken_stream(error: httpx2.TransportError, *, begun: bool) -> Unavailable:
+    reason = _lost(error).reason
+    return Unavailable(f"The download was interrupted: {reason}" if begun else f"The service is unreachable: {reason}")
 
 
 def _as_file(call: Call[Page[T]], format: str) -> Call[bytes]:
