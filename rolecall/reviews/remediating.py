@@ -201,10 +201,21 @@ def _privilege(item: _Removal) -> NewPrivilege:
 
 async def _with_people(db: Db, found: Sequence[_Removal], now: datetime) -> list[_Removal]:
     """Create an identity of type Unknown for each account without a person. A request must name an identity."""
-    people: dict[UUID, UUID] = {}
-    for item in found:
-        if item.account_id and item.identity_id is None and item.account_id not in people:
-            people[item.account_id] = await _unknown_person(db, item, now)
+    alone = {item.account_id: item for item in reversed(found) if item.account_id and item.identity_id is None}
+    if not alone:
+        return list(found)
+    # A matching that has already read an account could overwrite the pin.
+    await matching.take_turn(db)
+    # Read again with a lock, because an account may have been matched since `found` was read.
+    rows = await fetch_rows(
+        db,
+        "SELECT id, identity_id FROM accounts WHERE id = ANY(%(ids)s) ORDER BY id FOR UPDATE",
+        ids=list(alone),
+    )
+    people: dict[UUID | None, UUID] = {id: identity for id, identity in rows if identity}
+    for id, item in reversed(alone.items()):
+        if id not in people:
+            people[id] = await _unknown_person(db, item, now)
     return [
         msgspec.structs.replace(item, identity_id=people[item.account_id]) if item.account_id in people else item
         for item in found
@@ -218,14 +229,12 @@ async def _unknown_person(db: Db, item: _Removal, now: datetime) -> UUID:
     raw = {"firstName": _UNKNOWN, "lastName": name, "identityType": IdentityType.UNKNOWN.value}
     body = NewIdentity.model_validate(raw, context=Facts(now=now, zone=UTC))
     id = await create_identity(db, body, now)
-    # Without this lock, a running matching that has already read the account could overwrite the pin.
-    await matching.take_turn(db)
     # Fires count_matching, keep_past and note_pin (schema/accounts.sql), note_to_evaluate (schema/duties.sql) and
     # recheck_requests (schema/access_requests.sql).
     await execute(
         db,
         """UPDATE accounts SET pin = %(pin)s, match = %(pin)s, identity_id = %(identity)s, matched_on = %(now)s
-           WHERE id = %(id)s AND identity_id IS NULL""",
+           WHERE id = %(id)s""",
         id=item.account_id,
         pin=Match.PINNED,
         identity=id,

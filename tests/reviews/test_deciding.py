@@ -7,6 +7,7 @@ import httpx2
 import pytest
 from psycopg.errors import CheckViolation
 
+from rolecall.accounts import matching
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.reviews import following
 from tests.builders import an_access_model, an_identity, own_tokens
@@ -225,6 +226,28 @@ async def test_revoking_an_unmatched_account_creates_one_unknown_identity(client
     [request] = (await client.get("/api/access-requests")).json()["items"]
     person = request["target"]["affectedIdentity"]
     assert (person["type"], person["lastName"], request["target"]["name"]) == ("Unknown", "svc", "svc")
+
+
+async def test_account_that_is_matched_meanwhile_gets_no_unknown_identity(
+    client: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client, "Unmatched")
+    for item in await items_of(client, review):
+        await decide(client, item, "Revoke")
+    sven = await an_identity(db, "Sven", "Olsen")
+    take_turn = matching.take_turn
+
+    async def match_before(other: Db) -> None:
+        await execute(db, "UPDATE accounts SET identity_id = %(id)s, match = 'Name' WHERE username = 'svc'", id=sven)
+        await take_turn(other)
+
+    monkeypatch.setattr(matching, "take_turn", match_before)
+    await submit_all(client, review)
+
+    [request] = (await client.get("/api/access-requests")).json()["items"]
+    assert request["target"]["affectedIdentity"]["id"] == str(sven)
+    assert await fetch_value(db, "SELECT count(*) FROM identities WHERE type = 'Unknown'") == 0
 
 
 async def test_unknown_identity_is_removed_when_its_account_matches_a_person(
