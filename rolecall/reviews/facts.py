@@ -91,7 +91,7 @@ _FACTS = f"""
                c.subject = 'Access' AND cardinality(c.request_ids) > 0 AS has_request,
                c.subject = 'Access' AND cardinality(c.model_ids || c.request_ids) = 0 AS is_unexplained,
                x.identity_id IS NOT NULL AS conflicts,
-               coalesce(a.last_login ~ '^[0-9]{{{{4}}}}-' AND left(a.last_login, 10) < %(unused)s, false) AS is_unused,
+               coalesce(a.last_login ~ '^[0-9]{{4}}-' AND left(a.last_login, 10) < %(unused)s, false) AS is_unused,
                coalesce(c.since_import > last.import_number, false) AS is_new,
                coalesce(h.holding <= g.size * {RARE}, false) AS is_rare,
                coalesce(h.holding >= g.size * {COMMON}, false) AS is_common,
@@ -108,7 +108,7 @@ _FACTS = f"""
         LEFT JOIN peer_groups g ON g.identity_id = c.identity_id
         LEFT JOIN peer_holdings h ON h.peers = g.peers AND h.entitlement_id = c.entitlement_id
         LEFT JOIN earlier_items b ON b.place = c.place
-        LEFT JOIN ({_LAST_PINS}) AS last ON last.application_id = c.application_id) AS n""".replace("{{4}}", "{4}")
+        LEFT JOIN ({_LAST_PINS}) AS last ON last.application_id = c.application_id) AS n"""
 
 
 async def find_facts(db: Db, review_id: UUID, subject: ItemSubject, now: datetime) -> None:

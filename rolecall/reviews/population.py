@@ -232,8 +232,7 @@ _HELD = {
         INSERT INTO pinned_holdings
         SELECT a.application_id, a.number, h.entitlement_id, NULL, a.identity_id, h.access, h.from_import,
                CASE WHEN NOT a.is_active THEN '{Exclusion.INACTIVE}' END
-        FROM ({_ACCESS}) AS h JOIN pinned_accounts a ON a.number = h.number
-        WHERE %(moment)s::timestamptz IS NOT NULL""",
+        FROM ({_ACCESS}) AS h JOIN pinned_accounts a ON a.number = h.number""",
     ItemSubject.ACCOUNT: f"""
         INSERT INTO pinned_holdings
         SELECT a.application_id, a.number, NULL, NULL, a.identity_id, 'Grant', first.from_import,
@@ -242,8 +241,7 @@ _HELD = {
         CROSS JOIN LATERAL (SELECT max(v.from_import) AS from_import FROM account_versions v
                             WHERE v.account_number = a.number AND v.from_import <= p.import_number
                               AND NOT EXISTS (SELECT FROM account_versions b WHERE b.account_number = a.number
-                                              AND b.until_import = v.from_import)) AS first
-        WHERE %(moment)s::timestamptz IS NOT NULL""",
+                                              AND b.until_import = v.from_import)) AS first""",
     ItemSubject.GROUP: f"""
         INSERT INTO pinned_holdings
         SELECT g.application_id, g.number, o.id, NULL::uuid, NULL::uuid, s.access::text, s.from_import, NULL::text
@@ -257,7 +255,7 @@ _HELD = {
         FROM pinned_imports p JOIN groups g ON g.application_id = p.application_id
         JOIN group_versions v ON v.group_number = g.number AND v.parent <> '' AND {_THEN.format(row="v")}
         CROSS JOIN LATERAL parents_of(g.number) AS l JOIN groups above ON above.number = l.parent
-        WHERE l.during @> p.import_number AND %(moment)s::timestamptz IS NOT NULL""",
+        WHERE l.during @> p.import_number""",
     ItemSubject.MODEL: """
         INSERT INTO pinned_holdings
         SELECT NULL, NULL, NULL, m.id, NULL, 'Grant', NULL, NULL
