@@ -224,6 +224,7 @@ async def held_imports(db: Db) -> set[UUID]:
 
 
 async def log_after(db: Db, import_id: UUID, number: int) -> list[tuple[int, str]]:
+    """Return the next lines of a log with their numbers, at most 10,000."""
     rows = await fetch_rows(
         db,
         """SELECT number, line FROM import_log WHERE import_id = %(id)s AND number > %(number)s

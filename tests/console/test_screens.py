@@ -228,6 +228,25 @@ async def test_failed_schedule_is_shown_on_the_application_and_the_home_page(
     assert "scheduled import failed" not in (await administrator.get(f"/applications/{wiki}")).text
 
 
+async def test_long_log_says_how_to_read_all_of_it(administrator: httpx2.AsyncClient, db: Db) -> None:
+    run = await an_import(db, status="Finished")
+    await execute(
+        db,
+        """INSERT INTO import_log (import_id, line)
+           SELECT %(id)s, '2026-11-02T08:00:00Z ' || CASE n WHEN 10002 THEN 'Warning: late' ELSE 'step ' || n END
+           FROM generate_series(1, 10002) AS n""",
+        id=run,
+    )
+
+    page = unescape((await administrator.get(f"/imports/{run}")).text)
+
+    assert "step 10000\n" in page
+    assert "step 10001\n" not in page
+    assert "The first 10,000 of 10,002 lines are shown" in page
+    assert f"rolecall import log {run}" in page
+    assert "<li>late</li>" in page
+
+
 async def test_guard_in_the_settings_applies_to_all_applications(administrator: httpx2.AsyncClient, db: Db) -> None:
     wiki = await an_application(db, "Wiki")
     form = {"approvalLeadDays": "7", "webhookRetentionDays": "90"}

@@ -52,7 +52,7 @@ async def show_imports(db: Db, query: dict[str, Any], now: datetime) -> HtmlPage
 )
 async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) -> HtmlPage:
     run = await queries.get(db, known_guid("ApplicationImport", id))
-    log = await console.log_after(db, run.id, 0)
+    log, lines = await console.log_after(db, run.id, 0), (run.log or "").splitlines()
     hold = await queries.hold_of(db, run.id, caller.id)
     is_source = await queries.is_of_identity_source(db, run.id)
     return HtmlPage(
@@ -62,7 +62,8 @@ async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) ->
             "may_import": may_import(caller, is_identity_source=is_source),
             "is_identity_source": is_source,
             "log": log,
-            "warnings": warnings_in(line for _, line in log),
+            "log_length": len(lines),
+            "warnings": warnings_in(lines),
             "page": await changes.changes_of(db, run.id, query["page"], query.get("kind"), query.get("change")),
             "query": query,
             "kinds": list(RecordKind),
