@@ -8,7 +8,6 @@ database, or because this database was restored to an earlier state.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from arro3.core import RecordBatchReader, Table
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError
 
+from rolecall.core import clock
 from rolecall.core.errors import CannotRun
 from rolecall.core.faults import fault
 from rolecall.lake.tables import TABLES, LakeTable
@@ -222,7 +222,7 @@ class _LakeCopy:
 def _record(lake: str, snapshot: LakeSnapshot, done: list[Synced]) -> None:
     """Append a row with the versions of all tables that come from this snapshot."""
     row = {
-        "synced_on": [datetime.now(UTC)],
+        "synced_on": [clock.now()],
         "database": [snapshot.database],
         "position": [snapshot.position],
         "versions": [msgspec.json.encode({each.name: each.version for each in done}).decode()],

@@ -9,7 +9,6 @@ import hashlib
 import io
 import os
 import tarfile
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -85,14 +84,15 @@ def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> M
 
 
 def _write(partial: Path, manifest: Manifest, dump: Path, files: list[KeptFile], config: Config) -> None:
+    now = manifest.created_date
     with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as out:
         with tarfile.open(fileobj=out, mode="w") as archive:
-            _add(archive, _MANIFEST, msgspec.json.encode(manifest))
+            _add(archive, _MANIFEST, msgspec.json.encode(manifest), now)
             archive.add(dump, _DUMP, filter=_nobodys)
             for file in files:
-                _add_kept(archive, config.store, file)
+                _add_kept(archive, config.store, file, now)
             if manifest.has_key:
-                _add(archive, KEY_FILE, (config.data_dir / KEY_FILE).read_bytes())
+                _add(archive, KEY_FILE, (config.data_dir / KEY_FILE).read_bytes(), now)
         # Sync before the rename: after a power failure the backup could otherwise be incomplete.
         out.flush()
         os.fsync(out.fileno())
@@ -198,20 +198,20 @@ def _named_files(db: psycopg.Connection) -> list[KeptFile]:
     return [KeptFile(*row) for row in rows]
 
 
-def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
-    archive.addfile(_info(name, len(content)), io.BytesIO(content))
+def _add(archive: tarfile.TarFile, name: str, content: bytes, now: datetime) -> None:
+    archive.addfile(_info(name, len(content), now), io.BytesIO(content))
 
 
-def _add_kept(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
+def _add_kept(archive: tarfile.TarFile, store: Store, file: KeptFile, now: datetime) -> None:
     said = f"The uploaded file {file.location} cannot be copied into the backup"
     # tarfile raises OSError too if the file is shorter than its recorded size.
     with _explained(said), store.open(file.location) as content:
-        archive.addfile(_info(_FILES + file.location, file.size), cast(IO[bytes], content))
+        archive.addfile(_info(_FILES + file.location, file.size, now), cast(IO[bytes], content))
 
 
-def _info(name: str, size: int) -> tarfile.TarInfo:
+def _info(name: str, size: int, now: datetime) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
-    info.size, info.mode, info.mtime = size, 0o600, int(time.time())
+    info.size, info.mode, info.mtime = size, 0o600, int(now.timestamp())
     return info
 
 

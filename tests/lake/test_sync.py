@@ -5,7 +5,7 @@ import os
 import random
 import subprocess
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from rolecall.core import clock
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.lake.sync import SYNCS, compact, location, sync
 from rolecall.lake.tables import TABLES, TIME, LakeTable
@@ -94,6 +95,26 @@ async def test_lake_equals_the_database(db: Db, clean_database: str, lake: Path)
 
     assert_equal(lake, clean_database)
     assert DeltaTable(location(str(lake), SYNCS)).count() == 1
+
+
+async def test_lake_does_not_depend_on_the_time_zone_of_the_session(
+    db: Db, clean_database: str, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await some_access(db)
+    monkeypatch.setenv("PGTZ", "Asia/Kathmandu")
+
+    written(clean_database, lake)
+
+    assert_equal(lake, clean_database)
+
+
+async def test_sync_is_dated_by_the_clock_of_the_service(clean_database: str, lake: Path) -> None:
+    moment = datetime(2030, 5, 6, 7, 8, 9, tzinfo=UTC)
+    clock.stop_at(moment)
+
+    written(clean_database, lake)
+
+    assert pl.read_delta(location(str(lake), SYNCS)).get_column("synced_on").to_list() == [moment]
 
 
 async def test_only_changes_are_written(db: Db, clean_database: str, lake: Path) -> None:
