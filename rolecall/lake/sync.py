@@ -98,7 +98,6 @@ def _snapshot(database_url: str) -> Iterator[tuple[psycopg.Connection[Any], Lake
         row = db.execute(f"SELECT pg_try_advisory_lock({_LOCK})").fetchone()
         if not row or not row[0]:
             raise CannotRun("Another sync of the lake is running; wait until it has ended")
-        db.execute("SET timezone = 'UTC'")
         db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         row = db.execute(_SNAPSHOT).fetchone()
         assert row
