@@ -7,6 +7,7 @@ import msgspec
 
 from rolecall.applications.field_words import ACTIVE, NO_ACCESS, YES_NO
 from rolecall.applications.model import Content
+from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold
 from rolecall.file_shapes.denials import access_column
 from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS, ask_for_ended, end_after, ended_beside, last_day_of_grants
@@ -20,6 +21,7 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import read_statuses
 
 _SURE, _LIKELY = 0.5, 0.2
+_MOST_BLANK_SHOWN = 3
 _STATUS = {"status", "state", "sts"}
 # Words in headers of yes/no columns that say whether a grant applies.
 _VALID = {"valid", "effective", "current", "applied", "provisioned"}
@@ -91,9 +93,18 @@ def _ask_for_blank(view: View, part: Part) -> None:
         return
     count = sum(not cell.strip() for cell in column.cells)
     rows = "1 row, such as that of a group" if count == 1 else f"{count:,} rows, such as those of groups"
+    # A row without a login may name a group inside a group, or a member that was deleted.
+    part.evidence.append(f"Rows without a {column.header}: {_rows_without(view, column)}")
     text = f"{column.header} is blank in {rows} without members. Leave out such rows?"
     leave_out = ProposedChoice("Yes, leave them out", SKIP_ROWS, SEPARATOR.join((column.header, "is", "")))
     part.questions = [*part.questions, OpenQuestion(text, [leave_out])]
+
+
+def _rows_without(view: View, column: Profile) -> str:
+    """Return the texts of the first rows in which a column is blank, without columns that may have secrets."""
+    open = [each for each in view.profiles if not looks_secret(each.header)]
+    rows = [n for n, cell in enumerate(column.cells) if not cell.strip()][:_MOST_BLANK_SHOWN]
+    return "; ".join(", ".join(each.cells[n].strip() for each in open if each.cells[n].strip()) for n in rows)[:160]
 
 
 def _leave_out_ended(view: View, part: Part) -> bool:

@@ -18,6 +18,8 @@ from rolecall.file_shapes.profiles import Profile
 _GROUPS = re.compile(r"group|role|team|special ?identit|well-?known|anonymous|^everyone$", re.IGNORECASE)
 _USERS = re.compile(r"user|account|principal|person|login|member", re.IGNORECASE)
 _HELD = {"group", "role", "team", "entitlement", "permission", "privilege", "license", "access"}
+# Other words in headers such as Security Group Type.
+_KIND_OF_HELD = {"type", "kind", "security", "name"}
 _MOST_KINDS = 8
 _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}
 _PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=[^\s/])")
@@ -71,7 +73,7 @@ def _names_kinds(profile: Profile) -> bool:
 def _is_of_held(header: str) -> bool:
     """Return whether a header names the kind of what is held, such as Group Type, rather than the kind of a holder."""
     words = words_of(header.rpartition(".")[2])
-    return bool(words & _HELD) and bool(words & {"type", "kind"}) and len(words) == 2
+    return bool(words & _HELD) and bool(words & {"type", "kind"}) and not words - _HELD - _KIND_OF_HELD
 
 
 def _are_kinds(kinds: Kinds) -> bool:

@@ -1,6 +1,7 @@
 """Find the lines of a table that are not rows: totals, footers and page breaks."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
@@ -61,8 +62,11 @@ def find_rows(
     texts = {row[0].strip() for row in ends if footers and row[0].strip()}.union(totals)
     conditions = [msgspec.convert(each, RowCondition) for each in pages]
     rows = [row for row in below if row[0].strip() not in texts and not any(c.matches(row[0]) for c in conditions)]
-    rows = [row for row in rows if not any(_has(row, header, each) for each in late)]
+    inner = _find_inner_counts(header, rows)
+    rows = [row for row in rows if not any(_has(row, header, each) for each in [*late, *inner])]
     evidence = []
+    if inner:
+        evidence.append(f"Lines between the rows are subtotals and are left out: {_named(inner)}")
     if pages:
         evidence.append(f"Lines between the rows repeat the header or the title and are left out: {_named(pages)}")
     shown = ", ".join(" ".join(text.split()) for text in sorted(texts))
@@ -70,7 +74,24 @@ def find_rows(
         evidence.append(f"The last lines are not rows and are left out: {shown[:80]}")
     if late:
         evidence.append(f"The last line is a total and is left out: {_named(late)}")
-    return RowsBelow(rows, totals, [*footers, *pages, *late], evidence)
+    return RowsBelow(rows, totals, [*footers, *pages, *[each for each in inner if each not in late], *late], evidence)
+
+
+def _find_inner_counts(header: Sequence[str], rows: Sequence[list[str]]) -> list[dict[str, Any]]:
+    """Return conditions that leave out subtotals below groups of rows, if their words are not in the first column."""
+    found: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        filled = [(n, cell.strip()) for n, cell in enumerate(row) if cell.strip()]
+        is_count = len(filled) > 1 and 0 < filled[0][0] < len(header) and _is_subtotal([cell for _, cell in filled])
+        if is_count and header[filled[0][0]]:
+            found[header[filled[0][0]], filled[0][1]] += 1
+    return [{"column": column, "is": [text]} for (column, text), count in found.items() if count > 1]
+
+
+def _is_subtotal(cells: Sequence[str]) -> bool:
+    first, *others = cells
+    is_word = first.rstrip(":").lower() in _TOTALS or bool(_TOTAL.match(first) or _COUNT.match(first))
+    return is_word and all(map(_NUMBER.fullmatch, others))
 
 
 def _find_counts(below: Sequence[list[str]], last: Sequence[list[str]]) -> list[str]:

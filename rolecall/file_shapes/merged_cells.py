@@ -4,6 +4,7 @@ Some reports name an account only in the first row of its roles, or a group only
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from rolecall.applications.field_words import ACCESS, NO_ACCESS
@@ -26,7 +27,7 @@ def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows 
     """Fill the blank cells below each account or group; return None if the rows do not have merged cells.
 
     In each row below an account, the columns of the account must be blank, and a column of access must be filled. In
-    each row below a group, a column of people must be filled, and some people must be in several groups: otherwise a
+    the rows below a group, a column of people must be filled, and some people must be in several groups: otherwise a
     blank cell may mean that an account has no group. Below a section of a matrix, each row must have its own name.
     """
     width = len(header)
@@ -38,7 +39,7 @@ def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows 
     merged = [n for n in used if not any(row[n] for row in below)]
     rest = [n for n in used if n not in merged]
     rules = (_are_accounts, _are_groups, _are_sections)
-    if not any(are_merged(header, cells, merged, rest) for are_merged in rules):
+    if _repeats(cells, merged) or not any(are_merged(header, cells, merged, rest) for are_merged in rules):
         return None
     if not all(header[n] for n in merged):
         return None
@@ -48,6 +49,11 @@ def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows 
         for n in merged:
             row[n] = last[n]
     return FilledRows(cells, [header[n] for n in merged])
+
+
+def _repeats(cells: Cells, merged: Sequence[int]) -> bool:
+    """Return whether a row repeats what the row above it has: then a blank cell is not merged with the one above."""
+    return any(row[0] and all(row[n] == above[n] for n in merged) for above, row in pairwise(cells))
 
 
 def _are_accounts(header: Sequence[str], cells: Cells, merged: Sequence[int], rest: Sequence[int]) -> bool:
@@ -60,8 +66,11 @@ def _are_accounts(header: Sequence[str], cells: Cells, merged: Sequence[int], re
 def _are_groups(header: Sequence[str], cells: Cells, merged: Sequence[int], rest: Sequence[int]) -> bool:
     if not names_access(header[0]) or any(_is_person(header[n]) for n in merged):
         return False
-    people = [n for n in rest if _is_person(header[n]) and all(row[n] for row in cells)]
-    return any(len({row[n] for row in cells}) < len(cells) for n in people)
+    # The first row of a group may have no member, and a group inside a group may have no login.
+    below = [row for row in cells if not row[0]]
+    people = [n for n in rest if _is_person(header[n]) and 2 * sum(bool(row[n]) for row in below) > len(below)]
+    members = ([row[n] for row in cells if row[n]] for n in people)
+    return any(all(row[n] for row in below) for n in rest) and any(len(set(each)) < len(each) for each in members)
 
 
 def _are_sections(header: Sequence[str], cells: Cells, merged: Sequence[int], rest: Sequence[int]) -> bool:
