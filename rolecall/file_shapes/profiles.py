@@ -212,6 +212,9 @@ def _elements(cell: str) -> list[str]:
 
 def _is_list(cell: str, separator: str) -> bool:
     parts = [part.strip() for part in cell.split(separator)]
+    if separator == "\n":
+        # Lists with a value on each line may have blank lines.
+        parts = [part for part in parts if part]
     return all(part and len(part) <= 256 for part in parts if part or part is not parts[-1])
 
 
