@@ -15,7 +15,7 @@ from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.profiles import Profile
 
-_GROUPS = re.compile(r"group|role|team|special ?identit|well-?known|anonymous|^everyone$", re.IGNORECASE)
+_GROUPS = re.compile(r"group|role|team|^share$|special ?identit|well-?known|anonymous|^everyone$", re.IGNORECASE)
 _USERS = re.compile(r"user|account|principal|person|login|member", re.IGNORECASE)
 _HELD = {"group", "role", "team", "entitlement", "permission", "privilege", "license", "access"}
 # Other words in headers such as Security Group Type.
@@ -83,7 +83,7 @@ def _are_kinds(kinds: Kinds) -> bool:
         return kinds.is_flag or kinds.is_coded or any(map(_USERS.search, kinds.users))
     # A column called only type or kind may not describe the holder.
     is_about_holder = names_of(kinds.header)[0] not in ("type", "kind")
-    return is_about_holder and all(word.lower() in ("group", "role", "team") for word in kinds.groups)
+    return is_about_holder and all(word.lower() in ("group", "role", "team", "share") for word in kinds.groups)
 
 
 def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:

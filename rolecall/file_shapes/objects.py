@@ -1,5 +1,6 @@
 """Find the column with the object of a permission, such as a folder, a mailbox or a table."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rolecall.file_shapes.header_names import is_about_person, is_flag, names_of, words_of
@@ -11,6 +12,8 @@ from rolecall.file_shapes.profiles import Profile
 # Words in headers about people who decide on access or review it.
 _PEOPLE = {"manager", "supervisor", "approver", "reviewer", "requester", "boss", "by"}
 _WHY = "it names what the permission is for"
+# Words in headers of what contains schemas and objects.
+_CONTAINERS = {"catalog", "catalogue", "database", "db", "server", "instance", "cluster", "tenant", "host", "project"}
 
 
 def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None) -> None:
@@ -40,19 +43,37 @@ def _use_as_object(view: View, fields: dict[str, Meaning], name: Meaning) -> Non
 
 def tell_apart(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
     """Read a column as the object of permissions if rows that would otherwise be merged differ only in it."""
-    if "Section" in fields:
-        return
     joined = " ".join(shape.get("join", {}).values())
     headers = {each.header for each in fields.values()}
     read = [each for each in view.profiles if each.header in headers or f"{{{each.header}|" in joined]
     keys = list(zip(*(each.cells for each in read), strict=True))
     if len(set(keys)) == len(keys):
         return
+    if "Section" in fields:
+        _add_container(view, fields, shape, evidence, keys)
+        return
     fits = [each for each in view.profiles if each not in read and _may_be_object(each)]
     fits = [each for each in fits if len(set(zip(keys, each.cells, strict=True))) == len(keys)]
     if len(fits) == 1:
         fields["Section"] = Meaning(fits[0].header, "Section", 0.5, _WHY)
         evidence.append(f"Some rows differ only in {fits[0].header}: it says what each permission is for")
+
+
+def _add_container(
+    view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str], keys: Sequence[tuple[str, ...]]
+) -> None:
+    """Put the database or server before the schema if objects in several of them have the same name."""
+    headers, count = {each.header for each in fields.values()}, len(set(keys))
+    unread = [each for each in view.profiles if each.header not in headers and words_of(each.header) & _CONTAINERS]
+    tell = [each for each in unread if len(set(zip(keys, each.cells, strict=True))) > count and not each.is_dated]
+    if not tell:
+        return
+    column = tell[0].header
+    if inner := fields.pop("Header", None):
+        shape.setdefault("join", {})["Header"] = f"{{{column}}}{{{inner.header}|prefix(.)}}"
+    else:
+        fields["Header"] = Meaning(column, "Header", 0.6, _WHY)
+    evidence.append(f"Some rows differ only in {column}: it is read as the place of each permission")
 
 
 def _may_be_object(profile: Profile) -> bool:
