@@ -35,6 +35,7 @@ _ACTIVE = (
     "active,status,enabled,isactive,accountstatus,accountenabled,state,userstatus,isenabled,useraccountcontrol"
     ",employmentstatus,accountstate,lifecyclestate,activated,canlogin,rolcanlogin,aktiv,aktiviert,kontostatus,actif,statut,etat,activo"
     ",estado,stato,workerstatus,loginaccess,loginenabled,loginallowed,enable,accountflags,upstat"
+    ",giveaccess"
 )
 # Headers that mean the opposite of active.
 _INACTIVE = (

@@ -4,6 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import polars as pl
+
+from rolecall.application_imports.read.dates import are_past
 from rolecall.applications.model import Content
 from rolecall.core.text import without_accents
 from rolecall.file_shapes.directory import people_in
@@ -14,14 +17,14 @@ from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
-from rolecall.file_shapes.statuses import decide_active
+from rolecall.file_shapes.statuses import decide_active, removed_on
 
 # The highest score of a field that only values indicate, and the highest share of full names among usernames.
 _WEAK = 0.5
 # The scores above which a header certainly means the username, and above which it probably does.
 _CERTAIN, _LIKELY = 0.9, 0.6
 # The names of columns that identify records.
-_IDS = (["id"], ["objectguid"], ["objectid"])
+_IDS = (["id"], ["objectguid"], ["objectid"], ["internalid"], ["recordid"])
 # A login with or without a domain, but not a path or an address.
 _LOGIN = re.compile(r"[\w.$-]{1,64}(?:\\[\w.$-]{1,64})?")
 # Fields that logins are made of.
@@ -237,7 +240,9 @@ def agree_on_username(view: View, users: Part, named: set[str]) -> bool:
     """Read usernames from the column that memberships or permissions refer to; return whether this is a change."""
     shares = {each.header: _overlap(each, named) for each in view.profiles}
     best = max(shares, key=lambda header: shares[header], default=None)
-    if best is None or shares[best] < _OVERLAP or users.origin("Username") == f"{{{best}}}":
+    if best is None or shares[best] < _OVERLAP:
+        best = _named_again(view, users, named)
+    if best is None or users.origin("Username") == f"{{{best}}}":
         return False
     joins = {field: each for field, each in users.shape.pop("join", {}).items() if field in ("Active", "Locked")}
     found = [each for each in meanings(Content.USERS, view.profiles) if each.field not in ("Username", *joins)]
@@ -249,6 +254,26 @@ def agree_on_username(view: View, users: Part, named: set[str]) -> bool:
     choose_username(view, users.fields, users.shape, users.evidence, known=best)
     users.evidence.append(f"{best} has the usernames that the memberships or permissions name")
     return True
+
+
+def _named_again(view: View, users: Part, named: set[str]) -> str | None:
+    """Return a column that has all these usernames, if they are unique without deleted accounts; leave these out.
+
+    Systems that keep deleted accounts give a username to another person again.
+    """
+    if (removed := removed_on(view)) is None:
+        return None
+    column, format = removed
+    ended = are_past(pl.Series(column.cells), format).to_list()
+    for profile in view.profiles:
+        kept = [cell for cell, is_past in zip(profile.cells, ended, strict=True) if not is_past]
+        if profile.is_filled and named.issubset(profile.distinct) and len(set(kept)) == len(kept):
+            users.skip_rows({"column": column.header, "isPast": format})
+            users.evidence.append(
+                f"Some {profile.header} were given again: rows with a past {column.header} are left out"
+            )
+            return profile.header
+    return None
 
 
 def _overlap(profile: Profile, named: set[str]) -> float:

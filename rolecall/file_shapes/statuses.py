@@ -4,6 +4,9 @@ import re
 from collections.abc import Sequence
 from itertools import product
 
+import polars as pl
+
+from rolecall.application_imports.read.dates import are_past
 from rolecall.applications.field_words import ACTIVE, NO_DATE, YES_NO
 from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content
@@ -137,10 +140,13 @@ def _combine(part: Part, columns: Sequence[Profile]) -> bool:
         ]
         values[" ".join(word or _BLANK for word in combination)] = "Yes" if all(says) else "No"
     del part.fields["Active"]
+    # The words already say who is active.
+    part.shape.pop("invert", None)
     names = [each.header for each in columns]
     part.shape.setdefault("join", {})["Active"] = " ".join(f"{{{name}|else({_BLANK})}}" for name in names)
     part.shape.setdefault("values", {})["Active"] = values
-    part.evidence.append(f"An account is active if {' and '.join(names)} say so")
+    if len(names) > 1:
+        part.evidence.append(f"An account is active if {' and '.join(names)} say so")
     return True
 
 
@@ -149,13 +155,32 @@ def _end_combined(view: View, part: Part) -> None:
     if (found := last_day_beside(view, part, "the status")) is None:
         return
     column, format = found
-    part.shape["join"]["Active"] += f" {{{column.header}|past({format})|as(ended)|else({_BLANK})}}"
+    _ask_for_past(view, part, column, format)
+    _add_end(part, f"{column.header}|past({format})")
+    part.evidence.append(f"{column.header} is the last day of an account")
+
+
+def _add_end(part: Part, filled: str) -> None:
+    """Read joined status columns as inactive in rows where the placeholder `filled`, such as a past date, is filled."""
+    part.shape["join"]["Active"] += f" {{{filled}|as(ended)|else({_BLANK})}}"
     values = part.shape["values"]["Active"]
     part.shape["values"]["Active"] = {
         **{f"{words} {_BLANK}": value for words, value in values.items()},
         **{f"{words} ended": "No" for words in values},
     }
-    part.evidence.append(f"{column.header} is the last day of an account")
+
+
+def _ask_for_past(view: View, part: Part, column: Profile, format: str) -> None:
+    """Ask about accounts whose last day has passed if the status columns together do not say that they are inactive."""
+    pattern: str = part.shape["join"]["Active"]
+    columns = [each for each in view.profiles if f"{{{each.header}|else(" in pattern]
+    inactive = set[int]().union(*map(_inactive_rows, columns))
+    past = are_past(pl.Series(column.cells), format).to_list()
+    if any(is_past and n not in inactive for n, is_past in enumerate(past)):
+        no = ProposedChoice("No", "Active", AS_PROPOSED)
+        alone = [ProposedChoice(f"Yes, {each.header} alone counts", "Active", each.header) for each in columns]
+        text = f"{column.header} has dates before today. Are these rows still active?"
+        part.questions = [*part.questions, OpenQuestion(text, [no, *alone])]
 
 
 def _possible_words(profile: Profile) -> list[str]:
@@ -213,7 +238,19 @@ def _end_beside_status(view: View, part: Part, active: Meaning) -> None:
     if format is None and any(fold(word) in NO_DATE for word in column.distinct):
         return
     part.evidence.append(f"{active.header} says who is active; accounts with a {column.header} are not")
+    if last_day_beside(view, part, active.header) and _combine(part, [view.by_header[active.header]]):
+        # Accounts that have expired are not active, even if they were not deleted.
+        _add_end(part, f"{column.header}|past({format})" if format else column.header)
+        _end_combined(view, part)
+        return
     ended_if(part, "Active", active.header, f"{column.header}|past({format})" if format else column.header)
+
+
+def removed_on(view: View) -> tuple[Profile, str] | None:
+    """Return the column that says when an account was deleted, and its date format; None if there is none."""
+    column = _dated(view, _REMOVED)
+    format = format_of(column) if column else None
+    return (column, format) if column and format else None
 
 
 def _ends_on(words: set[str]) -> bool:
