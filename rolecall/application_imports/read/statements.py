@@ -7,6 +7,7 @@ import polars as pl
 
 from rolecall.application_imports.read.accounting import left_out_in_words
 from rolecall.application_imports.read.columns import lay_out
+from rolecall.application_imports.read.doubtful_accounts import doubtful_accounts
 from rolecall.application_imports.read.pattern_words import pattern_in_words
 from rolecall.application_imports.read.rows import FileRows
 from rolecall.application_imports.read.sources import InputGroup
@@ -61,6 +62,7 @@ def _results(table: ReadTable) -> Iterator[str]:
             yield from _username(table)
             yield from _last_logins(table)
             yield from _status(table, "Active", "is_active", {True: "active", False: "not active"})
+            yield from doubtful_accounts(frame)
         case Content.IDENTITIES:
             yield f"{rows} {counted(frame.height, 'person', 'people')}"
             yield from _status(table, "Status", "status", {})

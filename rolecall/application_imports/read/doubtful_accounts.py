@@ -1,0 +1,30 @@
+"""Name accounts that are read as active although something else in their rows says that they are not in use."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from rolecall.applications.field_words import ACTIVE, YES_NO
+from rolecall.core.text import counted
+
+_MOST_NAMED = 4
+# Words in brackets after a name, such as `Ada Byron (Disabled 2024)`.
+_IN_BRACKETS = r"[(\[]([^()\[\]]{1,60})[)\]]"
+_ENDED = sorted(word for word, is_active in ACTIVE.items() if not is_active and word not in YES_NO and word.isalpha())
+
+
+def doubtful_accounts(frame: pl.DataFrame) -> Iterator[str]:
+    """State which active accounts are locked, and which have a word for inactive in brackets in their name."""
+    active = frame.filter(pl.col("is_active")).unique("username", keep="first", maintain_order=True)
+    if locked := active.filter(pl.col("is_locked")).get_column("username").to_list():
+        yield f"{counted(len(locked), 'account is', 'accounts are')} locked, and still active: {_named(locked)}"
+    words = pl.col("name").str.extract(_IN_BRACKETS).str.to_lowercase().str.extract_all(r"[^\W\d_]+")
+    ended = active.filter(words.list.eval(pl.element().is_in(_ENDED)).list.any().fill_null(value=False))
+    if names := ended.get_column("name").to_list():
+        has = "is active, but its name says" if len(names) == 1 else "are active, but their names say"
+        yield f"{counted(len(names), 'account')} {has} otherwise: {_named(names)}"
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(names[:_MOST_NAMED])}{more}"
