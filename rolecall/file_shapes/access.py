@@ -23,6 +23,7 @@ from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.objects import find_object, tell_apart
 from rolecall.file_shapes.parts import Part, View, add_list, login_behind_name, separated_by, without_prefix
 from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.realms import add_realms
 from rolecall.file_shapes.shapes import OpenQuestion
 
 _MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberlist"}
@@ -327,6 +328,7 @@ def find_memberships(view: View) -> list[Part]:
     add_list(group, fields, shape, evidence)
     without_prefix(view, fields, shape, evidence)
     part = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
+    add_realms(view, part)
     skip_groups(view, part)
     skip_denied(view, part)
     parts = with_users(view, part)

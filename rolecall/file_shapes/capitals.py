@@ -1,14 +1,15 @@
-"""Ask whether usernames that differ only in capitals are the same account, and convert them to lowercase if so."""
+"""Ask whether usernames, or names of groups, that differ only in capitals mean the same account or group."""
 
 from collections import Counter
 from collections.abc import Iterable
 
-from rolecall.applications.file_shape import Placeholder, pattern_parts
+from rolecall.applications.file_shape import JSON, Placeholder, pattern_parts
 from rolecall.applications.model import Content
 from rolecall.core.checking import Json
 from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.groups_held import values_of
 from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 # The key of the answer that converts the usernames in all contents of the file to lowercase.
@@ -27,6 +28,33 @@ def ask_for_capitals(view: View, parts: Iterable[Part]) -> None:
         same = ProposedChoice("Yes, convert usernames to lowercase", USERNAMES, _in_lowercase(pattern))
         other = ProposedChoice("No, each is a separate account", "Username", AS_PROPOSED)
         part.questions = [*part.questions, OpenQuestion(text, [same, other])]
+
+
+def ask_for_capitals_of_groups(view: View, parts: Iterable[Part]) -> None:
+    """Ask for each name of a group that is also written with other capitals; propose the more frequent spelling."""
+    for part in parts:
+        columns = [view.by_header[header] for header in part.columns_of_groups if header in view.by_header]
+        if part.content != Content.MEMBERSHIPS or "Group" in part.shape.get("join", {}):
+            continue
+        split = part.shape.get("split", {})
+        counts = Counter(name for each in columns for name in _names_in(each, split.get(each.header)) if name)
+        usual: dict[str, str] = {}
+        for name, _ in counts.most_common():
+            usual.setdefault(name.lower(), name)
+        odd = [name for name in counts if usual[name.lower()] != name]
+        part.questions = [*part.questions, *(_about_group(name, usual[name.lower()]) for name in odd[:_MOST_NAMED])]
+
+
+def _names_in(column: Profile, separator: str | None) -> list[str]:
+    """Return the names in all cells of a column, with repetitions; split lists into their elements."""
+    is_text = separator not in (None, JSON)
+    return [part.strip() for value in column.values for part in (value.split(separator) if is_text else [value])]
+
+
+def _about_group(name: str, usual: str) -> OpenQuestion:
+    text = f"{usual} and {name} differ only in capitals. Are they the same group?"
+    same = ProposedChoice(f"Yes, read {name} as {usual}", f"values.Group.{name}", usual)
+    return OpenQuestion(text, [same, ProposedChoice("No, each is a separate group", "Username", AS_PROPOSED)])
 
 
 def _alike(view: View, part: Part, pattern: str) -> list[str]:

@@ -5,7 +5,7 @@ import re
 import polars as pl
 
 from rolecall.application_imports.read.dates import NAMED_DATES, are_past
-from rolecall.applications.field_words import ACTIVE
+from rolecall.applications.field_words import ACTIVE, NO_DATE
 from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.core.text import fold, without_accents
 from rolecall.file_shapes.header_names import is_feature, is_inverted, words_of
@@ -39,6 +39,8 @@ _OF_PASSWORDS = re.compile(r"expiry_date", re.IGNORECASE)
 _ACCESS = re.compile("access", re.IGNORECASE)
 # Words in headers about grants, not about accounts.
 _OF_GRANTS = {"resp", "responsibility", "role", "assignment", "grant", "membership", "group", "member", "access"}
+_TEN_DIGITS = re.compile(r"[01]\d{9}")
+_MONTH_TO_YEAR = "%m%d%H%M%y"
 _INACTIVE = {"Active": "No", "Status": "Disabled"}
 # An answer with this key leaves out rows. Its value is a list of parts, joined by SEPARATOR: a column and a date format
 # (leave out past dates), or a column, `is` and words (leave out these words). A column alone leaves out no rows.
@@ -142,11 +144,22 @@ def _last_days(view: View) -> list[Profile]:
     return [each for each in fits if each.values and not is_feature(_ACCESS.sub("", each.header))]
 
 
+def _is_month_first_in_digits(column: Profile) -> bool:
+    """Return whether all values are ten digits for month, day, hour, minute and year, as AIX writes dates.
+
+    Such numbers may also be seconds since 1970, but of years before 2010.
+    """
+    values = [value for value in column.distinct if fold(value) not in NO_DATE]
+    return bool(values) and all(_TEN_DIGITS.fullmatch(each) and is_date(each, _MONTH_TO_YEAR) for each in values)
+
+
 def format_of(column: Profile) -> str | None:
     """Return the format of the dates; None if no format fits, or if the order of day and month is not clear."""
     formats = column.date_formats
     if is_serial(column):
         return EXCEL
+    if _is_month_first_in_digits(column):
+        return _MONTH_TO_YEAR
     if formats:
         return None if {"day first", "month first"} <= set(formats) else formats[0]
     named = (each for each in NAMED_DATES if all(is_date(value, each) for value in column.distinct))

@@ -23,19 +23,19 @@ _USERNAME = (
     ",nickname,handle,useridentifier,assignedto,actor,grantee,benutzername,benutzerkennung,anmeldename,kennung"
     ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,uname,signinname,nativeidentity,memberupn"
     ",memberuserprincipalname,membersamaccountname,userupn,key,oprid,roleuser,identityreference,usename,racfid,operid"
-    ",operatorid,networkid,logonid,useraccount,authorizationname"
+    ",operatorid,networkid,logonid,useraccount,authorizationname,touser"
 )
 _GROUP = (
     "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
     ",groupdisplayname,securitygroup,gruppe,rolle,assignedgroups,assignedroles,assignedapps,apps,organization,orgs"
     ",responsibilityname,responsibility,usergroup,usergroups,userrole,license,licenses,membership,memberships,groupid,roleid,jobrole,grantedrole"
-    ",gruppen,rollen,benutzergruppe,gruppenname,groupe,groupes,grupo,grupos,gruppo,gruppi,rol,roleassigned,groupprofilename,groupprofile,profileid,cohort,upgrpf,upsupg,accesslevels"
+    ",gruppen,rollen,benutzergruppe,gruppenname,groupe,groupes,grupo,grupos,gruppo,gruppi,rol,roleassigned,groupprofilename,groupprofile,profileid,cohort,upgrpf,upsupg,accesslevels,fromuser"
 )
 _ACTIVE = (
     "active,status,enabled,isactive,accountstatus,accountenabled,state,userstatus,isenabled,useraccountcontrol"
     ",employmentstatus,accountstate,lifecyclestate,activated,canlogin,rolcanlogin,aktiv,aktiviert,kontostatus,actif,statut,etat,activo"
     ",estado,stato,workerstatus,loginaccess,loginenabled,loginallowed,enable,accountflags,upstat"
-    ",giveaccess"
+    ",giveaccess,login"
 )
 # Headers that mean the opposite of active.
 _INACTIVE = (

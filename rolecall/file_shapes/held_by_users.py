@@ -35,6 +35,9 @@ _SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile|profile)(?
 # Words in headers of columns whose groups the account may not be in.
 _NOT_HELD = {"max", "maximum", "previous", "former", "requested", "new"}
 _PERMISSIONS = {"permissions", "privileges", "rights", "scopes", "capabilities", "authorities"}
+# Words in headers of columns that say with yes and no whether an account has a privilege.
+_PRIVILEGES = {"priv", "privs", "privilege", "permission", "perm", "right"}
+_LEAST_TICKED = 3
 _FEW_ROWS = 20
 _MOSTLY = 0.5
 
@@ -49,9 +52,11 @@ def held_by(view: View, everything: View, users: Part) -> list[Part]:
     granted = [each for each in view.profiles if _lists_permissions(each, users.fields)][:1]
     if rest := ", ".join(each.header for each in lists if each not in held):
         users.evidence.append(f"Memberships come from {_and(held)} alone; kept unchanged: {rest}")
+    ticked = _ticked_permissions(view, users)
     parts = _groups_of(everything, users, held, numbered) + [_listed_permissions(users, each) for each in granted]
+    parts += [_permissions_across(users, ticked)] if ticked else []
     # Do not keep these columns as text of the account, because the text would change with each membership.
-    users.ignore([*(numbered or [each.header for each in held]), *(each.header for each in granted)])
+    users.ignore([*(numbered or [each.header for each in held]), *(each.header for each in [*granted, *ticked])])
     return parts
 
 
@@ -142,6 +147,35 @@ def _listed_memberships(view: View, users: Part, groups: Profile) -> Part:
     add_list(groups, part.fields, part.shape, part.evidence)
     skip_no_groups(part, groups)
     return part
+
+
+def _ticked_permissions(view: View, users: Part) -> list[Profile]:
+    """Return the columns of yes and no whose headers say that they are privileges, such as Select_priv."""
+    taken = {each.header for each in users.fields.values()}
+    found = [each for each in view.profiles if each.ticks and words_of(each.header) & _PRIVILEGES]
+    found = [each for each in found if each.header not in taken]
+    return found if len(found) >= _LEAST_TICKED else []
+
+
+def _permissions_across(users: Part, ticked: Sequence[Profile]) -> Part:
+    headers = [each.header for each in ticked]
+    evidence = [f"{len(headers)} columns with yes and no are privileges, such as {', '.join(headers[:3])}"]
+    part = _memberships(users, evidence, Content.PERMISSIONS)
+    part.shape["unpivot"] = {"columns": headers, "headers": "Permission", "cells": "Access"}
+    return part
+
+
+def read_roles_as_permissions(part: Part) -> bool:
+    """Read the roles of accounts as permissions, because another file has the memberships; return whether it does."""
+    group = part.fields.get("Group")
+    if part.content != Content.MEMBERSHIPS or group is None or not words_of(group.header) & {"role", "roles"}:
+        return False
+    part.content = Content.PERMISSIONS
+    why = "it names roles, and another file has the memberships"
+    del part.fields["Group"]
+    part.fields["Permission"] = Meaning(group.header, "Permission", group.score, why)
+    part.evidence.append(f"{group.header} is read as permissions, because another file has the memberships")
+    return True
 
 
 def _listed_permissions(users: Part, permissions: Profile) -> Part:

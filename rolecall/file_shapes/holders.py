@@ -16,6 +16,7 @@ from rolecall.file_shapes.kinds import people_among, skip_groups
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.realms import name_with_realm
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import decide_active, removed_on
 
@@ -46,7 +47,7 @@ def find_users(view: View) -> list[Part]:
     evidence = [f"Entries that are not people are left out: {left_out:,} in the sample"] if left_out else []
     _prefer_login(view, fields)
     _prefer_address(view, fields)
-    key = choose_username(view, fields, shape, evidence)
+    key = name_with_realm(view, fields, shape, evidence) or choose_username(view, fields, shape, evidence)
     _cut_names(view, fields, shape, evidence)
     _complete_name(view, fields, shape)
     part = Part(Content.USERS, fields, shape, 0.85 if key else 0.3, evidence)
@@ -219,8 +220,11 @@ def _complete_name(view: View, fields: dict[str, Meaning], shape: dict[str, Any]
 
 
 def _cut_names(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Cut names at the first comma if blank fields follow, as in passwd files."""
-    if (name := fields.get("Name")) and any(each.endswith(",") for each in view.by_header[name.header].distinct):
+    """Cut names at the first comma if other fields follow, as in passwd files."""
+    if (name := fields.get("Name")) is None:
+        return
+    is_gecos = names_of(name.header)[:1] == ["gecos"]
+    if any(each.endswith(",") or (is_gecos and "," in each) for each in view.by_header[name.header].distinct):
         del fields["Name"]
         shape.setdefault("join", {})["Name"] = f"{{{name.header}|before(,)}}"
         evidence.append(f"{name.header} has commas after the name: the name ends at the first comma")

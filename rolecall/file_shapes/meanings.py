@@ -34,7 +34,10 @@ _STATE_WORDS = {word for word in ACTIVE.keys() - YES_NO.keys() if not word.isdig
 }  # fmt: skip
 # Headers of IDs that are not always IDs of employees.
 _ANY_ID = {"externalid", "badge"}
+# Headers of logins, and of yes and no for whether an account can log in.
+_CAN_LOGIN = {"login"}
 _NO_LOGIN = {"days", "count", "review", "reviewed", "certification", "certified"}
+_OF_LOGINS = {"unsuccessful", "failed", "failures", "attempts", "retries", "time", "date"}
 _OF_ONE_PERSON = {"Username", "Email", "Name", "First Name", "Last Name", "Employee ID"}
 _HAS_DIGIT = re.compile(r"\d")
 # The lowest score of a known header. Earlier headers in the list of a field have higher scores.
@@ -99,6 +102,9 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
     # Neither the number of days since a login nor the date of a review is the date of a login.
     if field == "Last Login" and words & _NO_LOGIN:
         return
+    # Neither the number of failed logins nor the date of one is a login.
+    if field == "Username" and words & (_NO_LOGIN | _OF_LOGINS):
+        return
     # Do not judge a header by single words if the whole header is known to mean another field.
     known = names_of(profile.header)[:1]
     if field in ("Username", "Group", "Permission", "Locked") and known_for_others(field).intersection(known):
@@ -144,6 +150,9 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
     match meaning.field:
         case "Group" | "Permission" | "Header" | "Section" if profile.is_dated:
             score *= 0.1
+        case "Group" if profile.ticks:
+            # Yes and no are not names of groups.
+            score *= 0.1
         case "Permission" if all(fold(value) in RISKS for value in profile.distinct):
             # High and Low are ratings, not names of permissions.
             score *= 0.1
@@ -157,6 +166,8 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Email":
             score *= 0.3 + 0.7 * profile.emails
         case "Employee ID" if not _may_be_employees(profile):
+            score *= 0.1
+        case "Active" if _CAN_LOGIN.intersection(names_of(profile.header)) and not profile.ticks:
             score *= 0.1
         case "Active" | "Status":
             score *= _share_of_status(score, profile)

@@ -250,7 +250,7 @@ def _clocks(day: str) -> tuple[str, ...]:
 
 
 def _between(low: int, high: int) -> Callable[[str], bool]:
-    return lambda value: value.isdecimal() and low <= int(value) <= high
+    return lambda value: value.isdecimal() and value[0] != "0" and low <= int(value) <= high
 
 
 # The formats of `dates` in a shape, each with a function that tests a value.

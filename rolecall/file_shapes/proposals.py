@@ -14,14 +14,16 @@ from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import mask_text
 from rolecall.file_shapes.accounting import account_beside, account_for, examples_of, sections_of
 from rolecall.file_shapes.by_template import choose_group, fits, parts_by, with_questions
-from rolecall.file_shapes.capitals import ask_for_capitals
+from rolecall.file_shapes.capitals import ask_for_capitals, ask_for_capitals_of_groups
 from rolecall.file_shapes.contents import parts_of
 from rolecall.file_shapes.directory import people_in
 from rolecall.file_shapes.headers import known_words
+from rolecall.file_shapes.held_by_users import read_roles_as_permissions
 from rolecall.file_shapes.holders import agree_on_username
 from rolecall.file_shapes.parts import Part, View, view_of
+from rolecall.file_shapes.realms import ask_for_granted_accounts
 from rolecall.file_shapes.recognize import recognize
-from rolecall.file_shapes.references import ask_for_inner_groups, ask_for_references
+from rolecall.file_shapes.references import ask_for_ended_groups, ask_for_ids, ask_for_inner_groups, ask_for_references
 from rolecall.file_shapes.refusals import check_is_about_access
 from rolecall.file_shapes.sample import Sample
 from rolecall.file_shapes.sample_table import Decided, SampleTable, Unreadable, raw_without_secrets
@@ -88,9 +90,12 @@ def propose(
         for each in every:
             if each.view:
                 ask_for_capitals(each.view, each.parts)
+                ask_for_capitals_of_groups(each.view, each.parts)
         viewed = [(each.view, each.parts) for each in every if each.view]
         ask_for_references(viewed)
+        ask_for_granted_accounts(viewed)
         ask_for_inner_groups(viewed)
+        ask_for_ended_groups(viewed)
         groups = _groups(files)
     connector = {"name": "Files", "vendor": template.vendor if template else "", "files": groups}
     is_source = any(group["content"] == Content.IDENTITIES for group in groups)
@@ -236,7 +241,9 @@ def _usernames(file: ReadFile, part: Part) -> set[str]:
     assert file.view
     origin, header = part.origin("Username"), part.holder
     profile = file.view.by_header.get(header or "")
-    if profile is None or any(other.content == Content.USERS for other in file.parts):
+    # The host or domain beside a login says nothing about the columns of other files.
+    is_joined = "}@{" in (origin or "")
+    if profile is None or is_joined or any(other.content == Content.USERS for other in file.parts):
         return set()
     separator = part.shape.get("split", {}).get(header)
     is_text = separator not in (None, JSON)
@@ -266,6 +273,8 @@ def _agree_on_groups(files: Sequence[ReadFile]) -> None:
                 why = "the memberships name its values"
                 part.fields = {field: each for field, each in part.fields.items() if each.header != fits[0].header}
                 part.fields["Group"] = msgspec.structs.replace(group, header=fits[0].header, evidence=why)
+                if fits[0].is_opaque:
+                    ask_for_ids(part, fits[0].header, group.header)
 
 
 def _follow_username(users: Part, other: Part) -> None:
@@ -280,10 +289,14 @@ def _follow_username(users: Part, other: Part) -> None:
 def _leave_out_repeats(files: Sequence[ReadFile]) -> None:
     """Drop a further content of a file if the same kind of content is the first one of this or another file.
 
+    Roles of accounts become permissions instead if no content has any.
     Derive users only if no content lists them, and from one content only.
     """
     own = {file.parts[0].content for file in files if file.parts}
+    has_permissions = any(part.content == Content.PERMISSIONS for file in files for part in file.parts)
     for file in files:
+        if Content.MEMBERSHIPS in own and not has_permissions:
+            has_permissions = any(map(read_roles_as_permissions, file.parts[1:]))
         file.parts = [part for i, part in enumerate(file.parts) if i == 0 or part.content not in own]
     if any(part.content == Content.USERS for file in files for part in file.parts):
         for file in files:

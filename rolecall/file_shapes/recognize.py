@@ -147,7 +147,8 @@ def _unix_listing(text: str) -> SampleTable | None:
     if not lines or ":" not in lines[0]:
         return None
     if all(re.fullmatch(_SHADOW, line) for line in lines):
-        raise Unreadable("the file is /etc/shadow, which contains password hashes; use the output of getent passwd")
+        instead = "use the output of getent passwd; it does not say which accounts are locked or have expired"
+        raise Unreadable(f"the file is /etc/shadow, which contains password hashes; {instead}")
     for pattern, headers in _UNIX.items():
         if all(re.fullmatch(pattern, line) for line in lines):
             evidence = [f"A {'passwd' if len(headers) > 4 else 'group'} file of a Unix system, which has no header"]

@@ -5,13 +5,16 @@ from collections.abc import Iterable, Iterator
 from rolecall.applications.model import Content, same_header
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.groups_held import values_of
+from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.statuses import inactive_rows
 from rolecall.file_shapes.values import read_rows
 
 _MOSTLY = 0.8
 _MOST_NAMED = 4
+_SURE = 0.5
 
 
 def ask_for_references(files: Iterable[tuple[View, list[Part]]]) -> None:
@@ -44,6 +47,14 @@ def _refers(column: Profile, number: Profile) -> bool:
     return len(set(column.distinct) & set(number.distinct)) >= _MOSTLY * len(column.distinct)
 
 
+def ask_for_ids(groups: Part, id: str, name: str) -> None:
+    """Keep the names of groups as descriptions, and ask whether to name the groups by their IDs, as memberships do."""
+    groups.fields["Description"] = Meaning(name, "Description", 0.8, f"it names the groups, and {id} identifies them")
+    text = f"The memberships name groups by {id}, not by {name}. Name the groups by {id}, with {name} as description?"
+    choice = ProposedChoice(f"Yes, by {id}", "Username", AS_PROPOSED)
+    groups.questions = [*groups.questions, OpenQuestion(text, [choice])]
+
+
 def ask_for_inner_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
     """Ask about members of groups that are groups too, and not among the accounts that the files list."""
     parts = [(view, part) for view, parts in files for part in parts]
@@ -65,6 +76,38 @@ def ask_for_inner_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
         leave_out = ProposedChoice("Yes, leave them out", SKIP_ROWS, SEPARATOR.join((header, "is", *inner)))
         keep = ProposedChoice("No, they are accounts", SKIP_ROWS, header)
         part.questions = [*part.questions, OpenQuestion(text, [leave_out, keep])]
+
+
+def ask_for_ended_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
+    """Ask about groups that were deleted, and about the memberships in them."""
+    known = list(files)
+    for view, part in [(view, part) for view, parts in known for part in parts if part.content == Content.GROUPS]:
+        found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active"]
+        column = view.by_header[found[0].header] if found and found[0].score > _SURE else None
+        rows = sorted(inactive_rows(column)) if column else []
+        naming = view.by_header[part.fields["Group"].header] if "Group" in part.fields else None
+        if column is None or naming is None or not rows:
+            continue
+        names = [naming.cells[n] for n in rows]
+        words = list(dict.fromkeys(column.cells[n].strip() for n in rows))
+        said = f"{column.header} is {', '.join(words)}"
+        _ask_to_leave_out(part, column.header, words, f"{said} for {_listed(names)}. Leave out these groups?")
+        for other in [each for _, parts in known for each in parts if each.content == Content.MEMBERSHIPS]:
+            group = other.fields.get("Group")
+            if group and other is not part and group.header not in other.shape.get("split", {}):
+                text = f"Memberships in {_listed(names)} may be past, because {said}. Leave them out?"
+                _ask_to_leave_out(other, group.header, names, text)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(names[:_MOST_NAMED])}{more}"
+
+
+def _ask_to_leave_out(part: Part, header: str, words: list[str], text: str) -> None:
+    leave_out = ProposedChoice("Yes, leave them out", SKIP_ROWS, SEPARATOR.join((header, "is", *words)))
+    keep = ProposedChoice("No, read them", SKIP_ROWS, header)
+    part.questions = [*part.questions, OpenQuestion(text, [leave_out, keep])]
 
 
 def _values(view: View, part: Part, field: str) -> list[str]:

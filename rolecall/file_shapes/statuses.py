@@ -30,6 +30,8 @@ _HAS_DIGIT = re.compile(r"\d")
 _WEAK = 0.5
 _MOST_COMBINED = 200
 _YES_AND_NO = 2
+# Programs in place of a shell that end a login at once.
+_NO_SHELLS = {"nologin", "false"}
 # The key of an answer that reads a column as the opposite of active.
 OPPOSITE = "invert.Active"
 # English words for yes and no. In an English file, a status column would have a known header.
@@ -53,6 +55,7 @@ def decide_active(view: View, part: Part) -> None:
         _end_beside_status(view, part, active)
     if not part.origin("Active") and "Locked" not in part.fields:
         _ask_for_state(view, part)
+        _ask_for_shells(view, part)
 
 
 def _ask_for_state(view: View, part: Part) -> None:
@@ -76,6 +79,23 @@ def _ask_for_state(view: View, part: Part) -> None:
         return
 
 
+def _ask_for_shells(view: View, part: Part) -> None:
+    """Ask whether accounts with a shell that refuses logins, as in passwd files, are active."""
+    shell = view.named(["shell", "loginshell"])
+    closed = [value for value in shell.distinct if value.rpartition("/")[2] in _NO_SHELLS] if shell else []
+    if shell is None or not closed:
+        return
+    # Used only if the answer is to read the status from the shells.
+    part.shape.setdefault("values", {})["Active"] = {**dict.fromkeys(closed, "No"), ANY_OTHER: "Yes"}
+    count = sum(cell.strip() in closed for cell in shell.cells)
+    text = f"{shell.header} is {', '.join(closed)} for {counted(count, 'account')}. Are they active?"
+    choices = [
+        ProposedChoice("No, they cannot log in", "Active", shell.header),
+        ProposedChoice("Yes, all accounts are active", "Active", AS_PROPOSED),
+    ]
+    part.questions = [*part.questions, OpenQuestion(text, choices)]
+
+
 def read_statuses(view: View, part: Part) -> None:
     """Choose among several status columns, and handle one that means the opposite of active."""
     found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active" and each.score > _WEAK]
@@ -88,7 +108,7 @@ def read_statuses(view: View, part: Part) -> None:
 
 def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
     """Combine several status columns, or else use the one with the most inactive accounts. Ask if they disagree."""
-    inactive = {each.header: _inactive_rows(view.by_header[each.header]) for each in found}
+    inactive = {each.header: inactive_rows(view.by_header[each.header]) for each in found}
     best = max(found, key=lambda each: (len(inactive[each.header]), each is part.fields["Active"]))
     rest = [each.header for each in found if not inactive[each.header] <= inactive[best.header]]
     columns = [view.by_header[each.header] for each in found]
@@ -174,7 +194,7 @@ def _ask_for_past(view: View, part: Part, column: Profile, format: str) -> None:
     """Ask about accounts whose last day has passed if the status columns together do not say that they are inactive."""
     pattern: str = part.shape["join"]["Active"]
     columns = [each for each in view.profiles if f"{{{each.header}|else(" in pattern]
-    inactive = set[int]().union(*map(_inactive_rows, columns))
+    inactive = set[int]().union(*map(inactive_rows, columns))
     past = are_past(pl.Series(column.cells), format).to_list()
     if any(is_past and n not in inactive for n, is_past in enumerate(past)):
         no = ProposedChoice("No", "Active", AS_PROPOSED)
@@ -197,7 +217,8 @@ def _is_yes_or_no(profile: Profile) -> bool:
     return any(found <= set(pair) for pair in _PAIRS)
 
 
-def _inactive_rows(profile: Profile) -> set[int]:
+def inactive_rows(profile: Profile) -> set[int]:
+    """Return the numbers of the rows in which a status column says inactive, by its header and known words."""
     is_opposite = is_inverted(profile.header)
     known = [ACTIVE.get(fold(cell.strip())) for cell in profile.cells]
     return {n for n, active in enumerate(known) if active is not None and bool(active) is is_opposite}

@@ -10,6 +10,7 @@ from rolecall.applications.field_words import ACTIVE, DATE_FIELDS, NO_DATE, WORD
 from rolecall.applications.file_shape import ANY_OTHER, RowCondition
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import counted, fold
+from rolecall.file_shapes.header_names import names_of
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import DATES, EXCEL, Profile, is_serial
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
@@ -226,6 +227,10 @@ def _guesses(field: str, column: Profile) -> tuple[set[str], dict[str, str]]:
     if column.numbers == 1 and "0" not in codes and not codes <= WORDS[field].keys():
         # Among codes such as 1, 2 and 3, the meaning of 1 is doubtful too.
         doubtful = codes
+    if names_of(column.header)[:1] == ["login"]:
+        # An account that cannot log in may still be used by others, for example by su.
+        closed = {word for word in codes if YES_NO.get(word) is False}
+        return doubtful | closed, {**_GUESSED, **dict.fromkeys(closed, "No")}
     if codes and codes <= {"0", "1"} and _NUMBERED.search(same_header(column.header)):
         # 0 means active in some systems and inactive in others. Guess that the most frequent value is active.
         often = Counter(map(fold, column.values)).most_common(1)[0][0]

@@ -57,6 +57,8 @@ def _imported(folder: Path, proposal: ProposalDetail, files: dict[str, bytes], a
         if not file.problem:
             _answer(proposal, file, answers)
             by_group.setdefault(str(file.file_group), []).append(files[file.name])
+    if not by_group:
+        return Outcome({})
     groups = [{**group, "allowRejects": True} for group in proposal.connector["files"]]
     return read_files(folder, groups, by_group)
 

@@ -237,7 +237,10 @@ def test_unix_passwd_and_group_files_are_read(tmp_path: Path) -> None:
 def test_shadow_file_is_refused(tmp_path: Path) -> None:
     (file,) = proposed(tmp_path, shadow="root:$6$x$y:19000:0:99999:7:::\nada:!:19000:0:99999:7:::\n").files
 
-    assert file.problem == "the file is /etc/shadow, which contains password hashes; use the output of getent passwd"
+    assert file.problem == (
+        "the file is /etc/shadow, which contains password hashes; use the output of getent passwd; "
+        "it does not say which accounts are locked or have expired"
+    )
 
 
 def test_file_with_one_row_per_group_of_a_user_is_read(tmp_path: Path) -> None:
