@@ -26,7 +26,7 @@ def archive() -> bytes:
     ("content", "problem"),
     [
         (b"", "the file is empty; export it again"),
-        (b"%PDF-1.4", "the file is a PDF; CSV, XLSX, JSON, LDIF or Parquet is expected"),
+        (b"%PDF-1.4", "the file is a PDF; export the list as CSV, XLSX, JSON, LDIF or Parquet"),
         (archive(), "the file is a zip archive with users.csv; unpack it and choose the file inside"),
         (
             ",".join(f"c{n}" for n in range(120_000)).encode(),

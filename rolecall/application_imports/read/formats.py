@@ -52,12 +52,12 @@ _MOST_NAMED = 5
 
 SIGNATURES = {
     b"\xd0\xcf\x11\xe0": "an old Excel file; save it as XLSX or CSV",
-    b"%PDF": "a PDF; CSV, XLSX, JSON, LDIF or Parquet is expected",
+    b"%PDF": "a PDF; export the list as CSV, XLSX, JSON, LDIF or Parquet",
     b"\x1f\x8b": "compressed with gzip; send it uncompressed",
     b"7z\xbc\xaf": "a 7z archive; send the file inside",
     b"\x00\x00\xfe\xff": "UTF-32; save it as UTF-8",
     b"\xff\xfe\x00\x00": "UTF-32; save it as UTF-8",
-    b"<": "HTML or XML; CSV, XLSX, JSON, LDIF or Parquet is expected",
+    b"<": "HTML or XML; export the list as CSV, XLSX, JSON, LDIF or Parquet",
 }
 
 

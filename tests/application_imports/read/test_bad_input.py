@@ -30,7 +30,7 @@ MATRIX = "\n".join(
     ("text", "content", "shape", "message"),
     [
         (archive(), "users", {}, "the file is a ZIP archive with users.csv inside; unpack it"),
-        (b"%PDF-1.7 x", "users", {}, "the file is a PDF; CSV, XLSX, JSON, LDIF or Parquet is expected"),
+        (b"%PDF-1.7 x", "users", {}, "the file is a PDF; export the list as CSV, XLSX, JSON, LDIF or Parquet"),
         (b" \n", "users", {}, "the file is empty"),
         (f"{WIDE}\n{WIDE}\n", "users", {}, "there are 120,000 columns, at most 20,000 are read; check shape.delimiter"),
         ("Report,March\nUsername,Name\nada,Ada\n", "users", {}, "line 2 looks like the header; set shape.header"),
