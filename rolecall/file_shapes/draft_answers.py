@@ -8,6 +8,7 @@ from rolecall.applications.model import FIELDS
 from rolecall.core.checking import Json
 from rolecall.core.errors import Invalid
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
+from rolecall.file_shapes.groups_held import FILL_DOWN
 from rolecall.file_shapes.header_names import is_inverted
 from rolecall.file_shapes.matrices import HEADERS_ACROSS
 from rolecall.file_shapes.shapes import ContentProposal, ProposedChoice
@@ -94,6 +95,8 @@ def answer(section: Json, choice: ProposedChoice) -> None:
         if how:
             condition = {"column": column, **({"isPast": how[0]} if len(how) == 1 else {how[0]: how[1:]})}
             section["shape"]["skipRowsWhere"] = [*section["shape"].get("skipRowsWhere", []), condition]
+    elif key == FILL_DOWN:
+        _fill_down(section["shape"], value)
     elif key == "skipLines":
         section["shape"][key] = int(value)
     else:
@@ -106,6 +109,15 @@ def answer(section: Json, choice: ProposedChoice) -> None:
             place.setdefault(field, {})[word] = value
         else:
             place[rest] = value
+        if first == "join":
+            section["columns"] = {header: field for header, field in section["columns"].items() if field != rest}
+
+
+def _fill_down(shape: Json, column: str) -> None:
+    """Repeat the values of a column in the blank cells below them, which are not left out then."""
+    blank = {"column": column, "is": [""]}
+    kept = [each for each in shape.pop("skipRowsWhere", []) if each != blank]
+    shape.update({FILL_DOWN: [column], **({"skipRowsWhere": kept} if kept else {})})
 
 
 def _derive_users(shape: Json, across: str) -> None:

@@ -221,7 +221,7 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
         else:
             answer(_section(draft.body, proposal, place), choice)
         part = _parts(proposal)[place]
-        field = "Active" if choice.key == OPPOSITE else choice.key
+        field = "Active" if choice.key == OPPOSITE else choice.key.removeprefix("join.")
         for each in part.columns if field in FIELDS_ASKED and choice.value != AS_PROPOSED else []:
             other = None if each.field == field else each.field
             each.field = field if each.header == choice.value else other

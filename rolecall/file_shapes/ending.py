@@ -80,6 +80,7 @@ def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] 
 def ended_beside(view: View, part: Part, field: str, status: str) -> None:
     """Read accounts or people as inactive after their last day; ask if the status of such a row is not inactive."""
     if (found := last_day_beside(view, part, status)) is None:
+        _ask_for_order(view, part, field, status)
         return
     column, format = found
     ended = are_past(pl.Series(column.cells), format).to_list()
@@ -91,6 +92,26 @@ def ended_beside(view: View, part: Part, field: str, status: str) -> None:
         text = f"{column.header} has dates before today. Are these rows still active?"
         no, yes = ProposedChoice("No", field, AS_PROPOSED), ProposedChoice(f"Yes, {status} alone counts", field, status)
         part.questions = [*part.questions, OpenQuestion(text, [no, yes])]
+
+
+def _ask_for_order(view: View, part: Part, field: str, status: str) -> None:
+    """Ask whether the day or the month is first in the last day of accounts, if both are possible."""
+    column = _last_day(view)
+    orders = ("day first", "month first")
+    if column is None or column.header == status or not {*orders} <= {*column.date_formats}:
+        return
+    no = "Yes" if is_inverted(status) else "No"
+    choices = [
+        ProposedChoice(
+            f"{order.title()}: accounts end on this day",
+            f"join.{field}",
+            f"{{{column.header}|past({order})|as({no})|or({status})}}",
+        )
+        for order in orders
+    ]
+    text = f"{column.header} may be the last day of accounts, such as {column.values[0]}. In which order are its dates?"
+    keep = ProposedChoice(f"It is not read, {status} alone counts", field, AS_PROPOSED)
+    part.questions = [*part.questions, OpenQuestion(text, [*choices, keep])]
 
 
 def ended_if(part: Part, field: str, status: str, filled: str) -> None:

@@ -8,12 +8,16 @@ from rolecall.applications.field_words import NOTHING_HELD, REFUSES
 from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
+from rolecall.file_shapes.ending import SKIP_ROWS
 from rolecall.file_shapes.header_names import known_for, names_of, words_of
 from rolecall.file_shapes.header_words import HELD
 from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
+# The key of an answer that repeats the groups of a column in the blank cells below them.
+FILL_DOWN = "fillDown"
 _NO_PERMISSION = {fold(word) for word in NOTHING_HELD}
 _NO_GROUP = _NO_PERMISSION.union(map(fold, REFUSES))
 _LIKELY = 0.4
@@ -131,6 +135,21 @@ def blank_no_groups(part: Part, columns: Iterable[Profile]) -> None:
         part.evidence.append(f"{', '.join(sorted(found))} means that there is no group")
 
 
+def ask_for_merged(part: Part, groups: Profile) -> None:
+    """Ask whether blank cells below a group in the first column repeat it, as merged cells do.
+
+    Each group must occur once, and in the first row: otherwise blank cells mean that there is no group.
+    """
+    if groups.position or groups.is_filled or not groups.is_unique or not groups.cells[0].strip():
+        return
+    count = sum(not cell.strip() for cell in groups.cells)
+    rows = "1 row" if count == 1 else f"{count:,} rows"
+    text = f"{groups.header} is blank in {rows}. Do these rows belong to the group above?"
+    repeat = ProposedChoice("Yes, a blank cell repeats the group above", FILL_DOWN, groups.header)
+    none = ProposedChoice("No, these rows have no group", SKIP_ROWS, groups.header)
+    part.questions = [*part.questions, OpenQuestion(text, [repeat, none])]
+
+
 def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:
     """Leave out rows with a placeholder for no group or permission (`what`), and rows with a blank group."""
     separator = part.shape.get("split", {}).get(groups.header)
@@ -138,6 +157,8 @@ def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:
     words = sorted(word for word in set(values_of(groups, separator)) if fold(word) in nothing)
     if not groups.is_filled and separator is None and what == "group":
         words.append("")
+    if "" in words:
+        ask_for_merged(part, groups)
     if words:
         part.skip_rows({"column": groups.header, "is": words})
     if named := ", ".join(filter(None, words)):

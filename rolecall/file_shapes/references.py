@@ -86,7 +86,8 @@ def ask_for_ended_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
         column = view.by_header[found[0].header] if found and found[0].score > _SURE else None
         rows = sorted(inactive_rows(column)) if column else []
         naming = view.by_header[part.fields["Group"].header] if "Group" in part.fields else None
-        if column is None or naming is None or not rows:
+        # Inside another object, a status is that of the members of a group.
+        if column is None or naming is None or not rows or _place(column) != _place(naming):
             continue
         names = [naming.cells[n] for n in rows]
         words = list(dict.fromkeys(column.cells[n].strip() for n in rows))
@@ -97,6 +98,10 @@ def ask_for_ended_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
             if group and other is not part and group.header not in other.shape.get("split", {}):
                 text = f"Memberships in {_listed(names)} may be past, because {said}. Leave them out?"
                 _ask_to_leave_out(other, group.header, names, text)
+
+
+def _place(column: Profile) -> str:
+    return column.header.rpartition(".")[0]
 
 
 def _listed(names: list[str]) -> str:
