@@ -5,6 +5,7 @@ from typing import Any
 
 from rolecall.applications.file_shape import ANY_OTHER, JSON
 from rolecall.applications.model import Content
+from rolecall.file_shapes.conditions import read_conditions
 from rolecall.file_shapes.denials import read_access, skip_denied
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
 from rolecall.file_shapes.groups_held import skip_no_groups, use_filled_group, use_login, use_varied
@@ -17,7 +18,7 @@ from rolecall.file_shapes.holders import (
     find_users,
     is_about_users,
 )
-from rolecall.file_shapes.kinds import find_bindings, kind_column, read_conditions, share_column, skip_groups
+from rolecall.file_shapes.kinds import find_bindings, kind_column, share_column, skip_groups
 from rolecall.file_shapes.matrices import GRANTED
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.objects import find_object, tell_apart
@@ -220,7 +221,7 @@ def find_permissions(view: View) -> list[Part]:
         shape["split"] = {permission.header: separator}
         evidence.append(f"{permission.header} lists several permissions, {separated_by(separator)}")
     without_prefix(view, fields, shape, evidence)
-    part = Part(Content.PERMISSIONS, fields, shape, 0.85, evidence)
+    part = read_conditions(view, Part(Content.PERMISSIONS, fields, shape, 0.85, evidence))
     _ask_for_pairs(view, part)
     skip_no_groups(part, permission, "permission")
     return [*with_users(view, part), *_roles_beside(view, part, group)]

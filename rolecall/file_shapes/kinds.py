@@ -22,7 +22,9 @@ _HELD = {"group", "role", "team", "entitlement", "permission", "privilege", "lic
 _KIND_OF_HELD = {"type", "kind", "security", "name"}
 _MOST_KINDS = 8
 _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}
-_PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=[^\s/])")
+_PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=\S)")
+# After the prefix of an identity of another provider, which is read whole.
+_PATH = "//"
 # Names that cloud providers use for everyone.
 _EVERYONE = {"allUsers", "allAuthenticatedUsers"}
 # The prefix of members whose account was deleted.
@@ -187,15 +189,17 @@ def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | N
         part.strip() for value in members.distinct for part in value.split(separator)
     ]  # fmt: skip
     found = {value: _PREFIX.match(value) for value in values if value and value not in _EVERYONE}
-    if not found or not all(found.values()):
+    if not all(found.values()) or not any(match and not _is_path(match) for match in found.values()):
         return None
     gone = [value for value in found if value.startswith(_DELETED)]
-    kinds = list(dict.fromkeys(match[1] for value, match in found.items() if match and value not in gone))
-    several = [kind for kind in kinds if _SEVERAL.search(kind)]
+    known = [match for value, match in found.items() if match and value not in gone]
+    kinds = list(dict.fromkeys(match[1] for match in known))
+    whole = {match[1] for match in known if _is_path(match)}
     column = members.header
-    groups = [f"{{{column}|starting({kind}:)|after(:)}}" for kind in several]
+    named = {kind: f"{{{column}|starting({kind}:){'' if kind in whole else '|after(:)'}}}" for kind in kinds}
+    groups = [named[kind] for kind in kinds if _SEVERAL.search(kind)]
     groups += [f"{{{column}|starting({name})}}" for name in sorted(_EVERYONE.intersection(values))]
-    join = {"Username": "".join(f"{{{column}|starting({k}:)|after(:)}}" for k in kinds if k not in several)}
+    join = {"Username": "".join(named[kind] for kind in kinds if not _SEVERAL.search(kind))}
     if groups:
         join["Group"] = "".join(groups)
     shape = {"split": {column: separator}, "join": {field: each for field, each in join.items() if each}}
@@ -209,10 +213,5 @@ def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | N
     return part
 
 
-def read_conditions(view: View, part: Part) -> Part:
-    """Read the condition of a grant as its value, so that it differs from an unconditional grant."""
-    column = view.named(["conditiontitle", "conditionexpression"])
-    if column and column.values:
-        part.fields["Value"] = Meaning(column.header, "Value", 0.8, "the grant applies only under this condition")
-        part.evidence.append(f"Some grants apply only under a condition: {', '.join(column.distinct)[:80]}")
-    return part
+def _is_path(match: re.Match[str]) -> bool:
+    return match.string.startswith(_PATH, match.end())
