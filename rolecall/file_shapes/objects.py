@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from rolecall.applications.model import Content
 from rolecall.file_shapes.header_names import is_about_person, is_flag, names_of, words_of
 from rolecall.file_shapes.holders import depends_on
+from rolecall.file_shapes.kinds import kind_column
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import View
 from rolecall.file_shapes.profiles import Profile
@@ -18,11 +20,25 @@ _CONTAINERS = {"catalog", "catalogue", "database", "db", "server", "instance", "
 
 def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None) -> None:
     """Read the column of `group`, or the identity of a mailbox, as the object of permissions."""
+    _leave_object_of_holder(view, fields)
     if group and group is not fields.get("Group"):
         _use_as_object(view, fields, group)
     if (object := view.named(["identity"])) and not {"Header", "Section"} & fields.keys():
         # Exchange names the mailbox in a column Identity.
         _use_as_object(view, fields, Meaning(object.header, "Section", 0.6, _WHY))
+
+
+def _leave_object_of_holder(view: View, fields: dict[str, Meaning]) -> None:
+    """Read the place of a grant outside the object of its holder: subjects.namespace is the place of the account."""
+    kind = kind_column(view)
+    place = kind.header.rpartition(".")[0] if kind else ""
+    inner = [each.header for each in view.profiles if place and each.header.startswith(f"{place}.")]
+    found = view.fields(Content.PERMISSIONS, inner) if fields["Permission"].header not in inner else {}
+    taken = {each.header for each in fields.values()}
+    for field in ("Header", "Section"):
+        other = found.get(field)
+        if field in fields and fields[field].header in inner and other and other.header not in taken:
+            fields[field] = other
 
 
 def _names_holders(view: View, fields: dict[str, Meaning], name: Meaning) -> bool:
