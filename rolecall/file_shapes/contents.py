@@ -11,6 +11,7 @@ from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.header_names import names_access
 from rolecall.file_shapes.headers import NO_HEADER
 from rolecall.file_shapes.last_lines import without_total
+from rolecall.file_shapes.nulls import blank_nulls
 from rolecall.file_shapes.own_headers import resolve_headers
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.sample_table import SampleTable
@@ -64,6 +65,7 @@ def _finished(view: View, part: Part) -> Part:
     skipped = part.shape.pop("skipRowsWhere", [])
     part.shape = {**structure(view.table), **part.shape}
     part.skip_rows(*skipped)
+    blank_nulls(view.table, part.shape)
     if part.content == Content.USERS:
         end_by_role(view, part)
     resolve_headers(view, part)

@@ -16,6 +16,8 @@ _PEOPLE = {"manager", "supervisor", "approver", "reviewer", "requester", "boss",
 _WHY = "it names what the permission is for"
 # Words in headers of what contains schemas and objects.
 _CONTAINERS = {"catalog", "catalogue", "database", "db", "server", "instance", "cluster", "tenant", "host", "project"}
+# Columns that limit a grant to a part of a table.
+_PARTS = ("columnname", "column", "fieldname")
 
 
 def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None) -> None:
@@ -59,13 +61,15 @@ def _use_as_object(view: View, fields: dict[str, Meaning], name: Meaning) -> Non
 
 def tell_apart(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
     """Read a column as the object of permissions if rows that would otherwise be merged differ only in it."""
+    _add_part(view, fields, shape, evidence)
     joined = " ".join(shape.get("join", {}).values())
     headers = {each.header for each in fields.values()}
-    read = [each for each in view.profiles if each.header in headers or f"{{{each.header}|" in joined]
+    is_joined = {each.header: f"{{{each.header}|" in joined or f"{{{each.header}}}" in joined for each in view.profiles}
+    read = [each for each in view.profiles if each.header in headers or is_joined[each.header]]
     keys = list(zip(*(each.cells for each in read), strict=True))
     if len(set(keys)) == len(keys):
         return
-    if "Section" in fields:
+    if "Section" in fields or "Section" in shape.get("join", {}):
         _add_container(view, fields, shape, evidence, keys)
         return
     fits = [each for each in view.profiles if each not in read and _may_be_object(each)]
@@ -90,6 +94,17 @@ def _add_container(
     else:
         fields["Header"] = Meaning(column, "Header", 0.6, _WHY)
     evidence.append(f"Some rows differ only in {column}: it is read as the place of each permission")
+
+
+def _add_part(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
+    """Add the column of a table to its name: a right on one column is less than a right on the whole table."""
+    object, part = fields.get("Section"), view.named(_PARTS)
+    used = {each.header for each in fields.values()}.union(shape.get("split", {}))
+    if object is None or part is None or not part.values or part.header in used:
+        return
+    del fields["Section"]
+    shape.setdefault("join", {})["Section"] = f"{{{object.header}}}{{{part.header}|prefix(.)}}"
+    evidence.append(f"{part.header} limits some grants to a part of {object.header}: it is added to the name")
 
 
 def _may_be_object(profile: Profile) -> bool:

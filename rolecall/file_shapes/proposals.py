@@ -20,6 +20,7 @@ from rolecall.file_shapes.directory import people_in
 from rolecall.file_shapes.headers import known_words
 from rolecall.file_shapes.held_by_users import read_roles_as_permissions
 from rolecall.file_shapes.holders import agree_on_username
+from rolecall.file_shapes.nulls import without_nulls
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.realms import ask_for_granted_accounts
 from rolecall.file_shapes.recognize import recognize
@@ -107,7 +108,7 @@ def propose(
 
 def _read(sample: Sample, chosen: Chosen) -> ReadFile:
     try:
-        first, *others = [view_of(found) for found in recognize(sample, chosen)]
+        first, *others = [view_of(without_nulls(found)) for found in recognize(sample, chosen)]
         # By choosing a content, a person decides that the file is about access.
         if chosen.content is None:
             check_is_about_access(first)

@@ -72,6 +72,8 @@ class SampleTable(msgspec.Struct):
     paths: dict[str, str] = {}
     # Signs in a JSON file that its records are one page of a longer list.
     page: PageSigns | None = None
+    # Words such as NULL that the rows had in place of blank cells.
+    nulls: list[str] = []
     # The separator between section and name in the headers of a matrix with two header lines.
     section_separator: str = ""
 

@@ -79,6 +79,7 @@ def _results(table: ReadTable) -> Iterator[str]:
             by_access = grants.group_by("access", maintain_order=True).len().rows()
             told = ", ".join(f"{count:,} {access}" for access, count in by_access)
             yield f"{rows} {counted(grants.height, 'grant')} of {counted(named, 'permission')}: {told or 'none'}"
+            yield from _accesses(table)
 
 
 def _left_out(table: ReadTable) -> Iterator[str]:
@@ -155,14 +156,25 @@ def _status(table: ReadTable, field: str, column: str, words: Mapping[object, st
     if table.group.is_derived or (source := _source(table, field)) is None:
         yield f"No column says who is active: all {once.height:,} {people} are read as active"
         return
+    yield f"{_in_words(source)} is read as follows: {_meanings(table, once, field, column, words)}"
+
+
+def _accesses(table: ReadTable) -> Iterator[str]:
+    """State how each word of a column that grants and denies is read."""
+    source = None if table.shape.unpivot else _source(table, "Access")
+    if source and table.read.frame.height:
+        yield f"{_in_words(source)} is read as follows: {_meanings(table, table.read.frame, 'Access', 'access', {})}"
+
+
+def _meanings(table: ReadTable, read: pl.DataFrame, field: str, column: str, words: Mapping[object, str]) -> str:
+    """List the texts of a field with their counts, by the value that each is read as."""
     layout = lay_out(table.group.content, table.shaped.headers, table.group.columns, table.shape, table.shaped.made)
     texts = table.shaped.frame.select("line", text=pl.col(str(layout.fields[field])).str.strip_chars())
-    pairs = once.select("line", column).join(texts.unique("line", keep="first"), on="line", maintain_order="left")
+    pairs = read.select("line", column).join(texts.unique("line", keep="first"), on="line", maintain_order="left")
     found: dict[str, list[str]] = {}
     for value, text, number in pairs.group_by(column, "text", maintain_order=True).len().rows():
         found.setdefault(words.get(value, str(value)), []).append(f"{text[:_LONGEST] or 'blank'} ({number:,})")
-    told = "; ".join(f"{_listed(each, _MOST_WORDS)} as {meaning}" for meaning, each in found.items())
-    yield f"{_in_words(source)} is read as follows: {told}"
+    return "; ".join(f"{_listed(each, _MOST_WORDS)} as {meaning}" for meaning, each in found.items())
 
 
 def _listed(names: Sequence[str], most: int) -> str:
@@ -172,7 +184,7 @@ def _listed(names: Sequence[str], most: int) -> str:
 
 def _values(table: ReadTable) -> Iterator[str]:
     for field, words in table.shape.values.items():
-        if same_header(field) not in ("active", "status"):
+        if same_header(field) not in (*_STATUSES, "access") or (table.shape.unpivot and same_header(field) == "access"):
             meant = [
                 f"{'any other text' if word == ANY_OTHER else word or 'blank'} as {to}" for word, to in words.items()
             ]
