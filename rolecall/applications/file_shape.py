@@ -164,6 +164,7 @@ FILTERS = {
     "prefix": True,
     "suffix": True,
     "when": True,
+    "unless": True,
     "past": True,
     "or": True,
     "as": True,
@@ -209,8 +210,8 @@ def _placeholder(text: str) -> Placeholder:
         if match is None or FILTERS.get(match[1]) is not (match[2] is not None):
             known = ", ".join(f"{name}(text)" if takes else name for name, takes in FILTERS.items())
             raise ValueError(f"{each} is not a filter; use one of {known}")
-        if match[1] == "when" and "=" not in match[2]:
-            raise ValueError(f"{each} must be when(column=text)")
+        if match[1] in ("when", "unless") and "=" not in match[2]:
+            raise ValueError(f"{each} must be {match[1]}(column=text)")
     if not column:
         raise ValueError("a placeholder names no column")
     return Placeholder(column, [(match[1], match[2] or "") for match in found if match])

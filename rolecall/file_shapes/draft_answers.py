@@ -9,6 +9,7 @@ from rolecall.core.checking import Json
 from rolecall.core.errors import Invalid
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.groups_held import FILL_DOWN
+from rolecall.file_shapes.group_names import GROUPS, read_as_groups
 from rolecall.file_shapes.header_names import is_inverted
 from rolecall.file_shapes.matrices import HEADERS_ACROSS
 from rolecall.file_shapes.shapes import ContentProposal, ProposedChoice
@@ -97,6 +98,8 @@ def answer(section: Json, choice: ProposedChoice) -> None:
             section["shape"]["skipRowsWhere"] = [*section["shape"].get("skipRowsWhere", []), condition]
     elif key == FILL_DOWN:
         _fill_down(section["shape"], value)
+    elif key == GROUPS:
+        read_as_groups(section, value)
     elif key == "skipLines":
         section["shape"][key] = int(value)
     else:

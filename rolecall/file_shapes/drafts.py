@@ -38,7 +38,8 @@ from rolecall.file_shapes.draft_answers import (
     set_fields,
     split,
 )
-from rolecall.file_shapes.ending import AS_PROPOSED
+from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR
+from rolecall.file_shapes.group_names import GROUPS
 from rolecall.file_shapes.json_lists import WHOLE
 from rolecall.file_shapes.proposing import Reading, propose_in_child, understand_in_child
 from rolecall.file_shapes.sample import sample_of, stored_sample
@@ -225,6 +226,9 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
         for each in part.columns if field in FIELDS_ASKED and choice.value != AS_PROPOSED else []:
             other = None if each.field == field else each.field
             each.field = field if each.header == choice.value else other
+        for each in part.columns if choice.key == GROUPS else []:
+            # Its values are divided between Username and Group by patterns.
+            each.field = None if choice.value.startswith(f"{each.header}{SEPARATOR}") else each.field
         part.questions = [asked for asked in part.questions if choice not in _choices(asked, part.shape)]
         keep_open(_section(draft.body, proposal, place)["shape"], part)
     for text in changes.access:

@@ -17,6 +17,7 @@ from rolecall.file_shapes.by_template import choose_group, fits, parts_by, with_
 from rolecall.file_shapes.capitals import ask_for_capitals, ask_for_capitals_of_groups
 from rolecall.file_shapes.contents import parts_of
 from rolecall.file_shapes.directory import people_in
+from rolecall.file_shapes.group_names import ask_for_group_names
 from rolecall.file_shapes.headers import known_words
 from rolecall.file_shapes.held_by_users import read_roles_as_permissions
 from rolecall.file_shapes.holders import agree_on_username
@@ -97,6 +98,8 @@ def propose(
         ask_for_granted_accounts(viewed)
         ask_for_inner_groups(viewed)
         ask_for_ended_groups(viewed)
+        for view, parts in viewed:
+            ask_for_group_names(view, parts)
         groups = _groups(files)
     connector = {"name": "Files", "vendor": template.vendor if template else "", "files": groups}
     is_source = any(group["content"] == Content.IDENTITIES for group in groups)

@@ -275,7 +275,7 @@ def test_patterns_are_described_in_plain_words(pattern: str, words: str) -> None
 
 def test_every_filter_is_described_in_plain_words() -> None:
     for name, takes in FILTERS.items():
-        argument = "type=user" if name == "when" else "x"
+        argument = "type=user" if name in ("when", "unless") else "x"
         assert "|" not in pattern_in_words(f"{{login|{name}{f'({argument})' if takes else ''}}}")
 
 

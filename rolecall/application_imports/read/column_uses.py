@@ -152,5 +152,7 @@ def _names_in(pattern: str) -> list[tuple[str, bool]]:
         if isinstance(part, Placeholder):
             names.append((part.column, False))
             names += [(text.strip(), False) for name, text in part.filters if name == "or"]
-            names += [(text.partition("=")[0].strip(), True) for name, text in part.filters if name == "when"]
+            names += [
+                (text.partition("=")[0].strip(), True) for name, text in part.filters if name in ("when", "unless")
+            ]
     return names

@@ -16,6 +16,7 @@ _FILTERS = {
     "prefix": "with {0} before it",
     "suffix": "with {0} after it",
     "when": "only if {0}",
+    "unless": "only if {0}",
     "past": "only if the date is before today",
     "or": "or else {0}",
     "as": "as {0}",
@@ -33,5 +34,10 @@ def pattern_in_words(pattern: str) -> str:
 def _described(placeholder: Placeholder) -> str:
     # Leave out a dash that only replaces a blank cell.
     filters = [(name, text) for name, text in placeholder.filters if (name, text) != ("else", "-")]
-    done = [_FILTERS[name].format(text.replace("=", " is ") if name == "when" else text) for name, text in filters]
+    done = [_FILTERS[name].format(_condition(name, text)) for name, text in filters]
     return f"{placeholder.column} ({', '.join(done)})" if done else placeholder.column
+
+
+def _condition(name: str, text: str) -> str:
+    verb = {"when": " is ", "unless": " is not "}.get(name)
+    return text.replace("=", verb, 1) if verb else text

@@ -33,7 +33,7 @@ def columns_named(shape: FileShape, columns: Iterable[str]) -> set[str]:
     in_patterns = [part for pattern in shape.join.values() for part in pattern_parts(pattern)]
     placeholders = [part for part in in_patterns if isinstance(part, Placeholder)]
     filters = [each for part in placeholders for each in part.filters]
-    conditions = [text.partition("=")[0].strip() for name, text in filters if name in ("when", "or")]
+    conditions = [text.partition("=")[0].strip() for name, text in filters if name in ("when", "unless", "or")]
     return {
         *columns,
         *shape.split,
@@ -306,7 +306,8 @@ class ShapedTable:
                 return pl.when(text == "").then(text).otherwise(text + pl.lit(argument))
         column, _, wanted = argument.partition("=")
         other = pl.col(self.at(column.strip(), "join")).str.strip_chars().str.to_lowercase()
-        return pl.when(other == wanted.strip().lower()).then(text).otherwise(pl.lit(""))
+        is_wanted = other == wanted.strip().lower()
+        return pl.when(is_wanted if name == "when" else ~is_wanted).then(text).otherwise(pl.lit(""))
 
 
 def _matches(position: str, condition: RowCondition) -> pl.Expr:

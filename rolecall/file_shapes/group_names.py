@@ -1,0 +1,92 @@
+"""Ask about holders with the names of groups, if no column and no list of users says what they are."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from rolecall.applications.file_shape import fits_patterns
+from rolecall.applications.model import Content
+from rolecall.core.text import fold
+from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
+from rolecall.file_shapes.groups_held import values_of
+from rolecall.file_shapes.kinds import kind_column
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.values import read_rows
+
+# The key of an answer that reads holders as groups. Its value is their column and names, joined by SEPARATOR.
+GROUPS = "groups"
+# What Windows calls the owner of an object, whoever that is; without spaces, as `fold` returns it.
+_OWNERS = {"ntauthority\\self", "creatorowner", "creatorgroup", "ownerrights"}
+_EVERYONE = {
+    "everyone", "everybody", "allusers", "authenticatedusers", "interactive", "public", "jeder", "toutlemonde",
+    "todos", "anonymouslogon", "allauthenticatedusers",
+}  # fmt: skip
+_GROUP = re.compile(
+    r"(?:^|[ ._\-\\])(?:admins|administrators|administratoren|administrateurs|administradores|users|guests|operators"
+    r"|groups?|teams?|gruppen?|groupes?|grupos?|benutzer|utilisateurs|usuarios|owners|members|readers|editors|managers"
+    r"|visitors|contributors|approvers|auditors|developers|computers|controllers)$",
+    re.IGNORECASE,
+)
+# Logins of a domain have no spaces, but names of its groups do.
+_SPACED = re.compile(r"[^\\@\s][^\\@]{0,63}\\[^\\@\s]{1,64} ")
+_MOST_SHOWN = 4
+_MOST_NAMED = 50
+
+
+def ask_for_group_names(view: View, parts: Sequence[Part]) -> None:
+    """Ask about groups among holders that would become accounts. Leave out names for the owner of an object."""
+    for part in parts:
+        held = part.fields.get("Username")
+        is_holding = part.content in (Content.MEMBERSHIPS, Content.PERMISSIONS) and part.shape.get("deriveUsers")
+        if held is None or not is_holding or kind_column(view):
+            continue
+        column = read_rows(view, part, held.header)
+        names = list(dict.fromkeys(values_of(column, part.shape.get("split", {}).get(held.header))))
+        if owners := [name for name in names if fold(name) in _OWNERS]:
+            part.skip_rows({"column": held.header, "is": owners})
+            part.evidence.append(
+                f"Rows of {', '.join(owners)} are left out: the name stands for the owner of each object"
+            )
+        asked = {word for each in part.questions for choice in each.choices for word in choice.value.split(SEPARATOR)}
+        spaced = [name for name in names if _SPACED.match(name)]
+        found = [
+            name
+            for name in names
+            if name not in owners
+            and name not in asked
+            and (fold(name) in _EVERYONE or _GROUP.search(name) or (name in spaced and 2 * len(spaced) < len(names)))
+        ]
+        if found:
+            _ask(part, held.header, found[:_MOST_NAMED])
+
+
+def _ask(part: Part, header: str, names: list[str]) -> None:
+    more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
+    shown = f"{', '.join(names[:_MOST_SHOWN])}{more}"
+    value = SEPARATOR.join((header, *names))
+    choices = [ProposedChoice("No, they are accounts", "Username", AS_PROPOSED)]
+    if part.content == Content.MEMBERSHIPS:
+        text = f"{header} names {shown}. Are these groups? Nested groups are not read."
+        leave_out = SEPARATOR.join((header, "is", *names))
+        choices.insert(0, ProposedChoice("Yes, leave out their rows", SKIP_ROWS, leave_out))
+    else:
+        text = f"{header} names {shown}. Are these groups? No column says so."
+        if fits_patterns(header) and all(map(_fits_filter, names)):
+            choices.insert(0, ProposedChoice("Yes, read them as groups", GROUPS, value))
+    part.questions = [*part.questions, OpenQuestion(text, choices)]
+
+
+def _fits_filter(name: str) -> bool:
+    return not re.search(r"[{}()|]", name)
+
+
+def read_as_groups(section: Any, value: str) -> None:
+    """Read these holders of permissions as groups, and the others as accounts."""
+    header, *names = value.split(SEPARATOR)
+    join = section["shape"].setdefault("join", {})
+    pattern = join.get("Username") or f"{{{header}}}"
+    section["columns"].pop(header, None)
+    others = "".join(f"|unless({header}={name})" for name in names)
+    join["Username"] = pattern.replace(f"{{{header}", f"{{{header}{others}", 1)
+    join["Group"] = "".join(f"{{{header}|when({header}={name})}}" for name in names)
