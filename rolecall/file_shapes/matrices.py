@@ -18,6 +18,7 @@ from rolecall.file_shapes.objects import tell_apart
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.statuses import decide_active
 
 _LEAST_TICKED = 3
 _COUNTS = re.compile(r"(?:grand )?total|count|sum|number of .*", re.IGNORECASE)
@@ -261,6 +262,8 @@ def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Pa
     fields = {"Username": username, **view.fields(Content.USERS, [username.header, *across])}
     users = Part(Content.USERS, fields, {}, matrix.confidence, [f"{username.header} names the users of the matrix"])
     users.fields["Username"] = username
+    about = [each for each in view.profiles if each.header not in across]
+    decide_active(View(view.table, about, {each.header: each for each in about}), users)
     users.ignore(across)
     return [users]
 

@@ -36,6 +36,9 @@ _ENOUGH, _CLEARLY = 0.5, 0.2
 _SAMPLE = 64 * 1024
 _LONGEST = 30
 _WORD = re.compile(r"[^\s,;|\t\"\x00-\x2f:-@\[-`{-~]*[^\x00-\x7f][^\s,;|\t\"\x00-\x2f:-@\[-`{-~]*")
+# In ISO 8859-15 these bytes are letters, as in COEUR written with a ligature; in windows-1252 they are fractions.
+_LATIN_9 = re.compile(rb"(?<![0-9])[\xbc-\xbe](?=[A-Za-z])|(?<=[A-Za-z])[\xbc-\xbe](?![0-9])")
+_ONLY_WINDOWS = re.compile(rb"[\x80-\x9f]")
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "HIRAGANA", "KATAKANA", "CJK", "HANGUL SYLLABLE")
 
 
@@ -43,7 +46,10 @@ def likely_code_page(content: bytes) -> str | None:
     """Return the code page in which most words with non-ASCII letters are plausible; None if there is none."""
     scores = _scores(content)
     best = max(scores, key=lambda name: scores[name])
-    return best if scores[best] >= _ENOUGH else None
+    if scores[best] < _ENOUGH:
+        return None
+    is_latin_9 = best == "windows-1252" and _LATIN_9.search(content) and not _ONLY_WINDOWS.search(content)
+    return "iso8859-15" if is_latin_9 else best
 
 
 def is_western(content: bytes) -> bool:
