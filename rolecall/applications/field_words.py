@@ -76,6 +76,7 @@ ACCESS = {
     **{word.lower(): word for word in ("None", "Unrestricted", "Grant", "Deny", "Modify")},
     **_all("Grant", f"{_YES},x,✓,✔,☑,✅,granted,allow,allowed,assigned,permit,permitted,grant with grant option"),
     **_all("Deny", f"{_NO},✗,✘,❌,denied,disallow,disallowed,not allowed,prohibit,prohibited"),
+    **_all("Deny", "verboten,interdit,interdite,prohibido,vietato,proibido,zabronione,zakázáno,förbjudet,forbudt"),
     **_all("None", "revoke,revoked"),
     "": "None",
 }

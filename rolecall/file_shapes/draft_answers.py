@@ -8,8 +8,8 @@ from rolecall.applications.model import FIELDS
 from rolecall.core.checking import Json
 from rolecall.core.errors import Invalid
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
-from rolecall.file_shapes.groups_held import FILL_DOWN
 from rolecall.file_shapes.group_names import GROUPS, read_as_groups
+from rolecall.file_shapes.groups_held import FILL_DOWN
 from rolecall.file_shapes.header_names import is_inverted
 from rolecall.file_shapes.matrices import HEADERS_ACROSS
 from rolecall.file_shapes.shapes import ContentProposal, ProposedChoice

@@ -34,8 +34,8 @@ _REVOKED = re.compile(
 )
 # The value of an answer that keeps the proposal.
 AS_PROPOSED = ""
-# In Oracle, this column is the expiry date of the password.
-_OF_PASSWORDS = re.compile(r"expiry_date", re.IGNORECASE)
+# In Oracle and PostgreSQL, these columns are the expiry date of the password.
+_OF_PASSWORDS = re.compile(r"expiry_date|rolvaliduntil|valuntil", re.IGNORECASE)
 _ACCESS = re.compile("access", re.IGNORECASE)
 # Words in headers about grants, not about accounts.
 _OF_GRANTS = {"resp", "responsibility", "role", "assignment", "grant", "membership", "group", "member", "access"}

@@ -26,6 +26,9 @@ _COUNTS = re.compile(r"(?:grand )?total|count|sum|number of .*", re.IGNORECASE)
 _MOST_LEVELS = 6
 _LONGEST_LEVEL = 12
 _MOST_WORDS = 3
+_SURE = 0.5
+# Marks that tick a cell.
+_MARKS = {"x", "✓", "✔", "☑", "✅", "☒"}
 _ROLES = {"role", "rolename", "group", "groupname", "team", "profile"}
 # Matches a full name or an e-mail address.
 _PERSON = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'.-]*){1,3}|[^@\s]{1,64}@[^@\s]{1,255}")
@@ -61,7 +64,8 @@ def find_matrix(view: View) -> list[Part]:
     ticked = [each for each in ticked if each not in flags]
     counts = [each for each in view.profiles if each.numbers == 1 and _COUNTS.fullmatch(each.header)]
     others = [each for each in view.profiles if each not in (*ticked, *flags, *counts) and each.values]
-    if len(ticked) < _LEAST_TICKED or len(ticked) <= len(others) or not others or len(others) > 5:
+    is_wide = 5 >= len(others) < len(ticked) or _are_marked(view, ticked)
+    if len(ticked) < _LEAST_TICKED or not others or not is_wide:
         return []
     # A list of grants repeats the names of holders; a matrix does not.
     if len(set(zip(*(each.cells for each in others), strict=True))) < len(others[0].cells) or _are_grants(view, others):
@@ -139,8 +143,11 @@ def _ask_for_words(matrix: Part, ticked: Sequence[Profile]) -> None:
             given = matrix.shape.setdefault("values", {}).setdefault("Access", {})
             if word in given:
                 continue
-            given[word] = "Grant"
-            text = f"{column.header}: what does {word} mean? Proposed: granted."
+            text = f"{column.header}: what does {word} mean?"
+            # A sign such as ? has no meaning that could be proposed.
+            if any(map(str.isalnum, word)):
+                given[word] = "Grant"
+                text += " Proposed: granted."
             key = f"values.Access.{word}"
             choices = [ProposedChoice(f"{word} grants", key, "Grant"), ProposedChoice("It grants nothing", key, "None")]
             matrix.questions = [*matrix.questions, OpenQuestion(text, choices)]
@@ -176,6 +183,18 @@ def _are_grants(view: View, columns: list[Profile]) -> bool:
     headers = {each.header for each in columns}
     holder, held = (view.by_header[fields[field].header] for field in ("Username", "Group"))
     return {holder.header, held.header} <= headers and held.is_filled and not holder.is_unique
+
+
+def _are_marked(view: View, ticked: Sequence[Profile]) -> bool:
+    """Return whether most columns have marks such as X and stand side by side, beside a column of usernames.
+
+    Any number of columns may then describe the accounts. Yes and no do not count: they may describe accounts too.
+    """
+    first, last = (ticked[0].position, ticked[-1].position) if ticked else (0, 0)
+    marked = [each for each in ticked if _MARKS.intersection(map(fold, each.distinct))]
+    username = view.fields(Content.USERS).get("Username")
+    is_listed = username is not None and username.score > _SURE and view.by_header[username.header].is_unique
+    return is_listed and last - first < len(ticked) < 2 * len(marked)
 
 
 def _in_sections(view: View) -> list[Profile]:

@@ -49,7 +49,7 @@ def decide_active(view: View, part: Part) -> None:
     active = part.fields.get("Active")
     if "Active" in part.shape.get("join", {}):
         _end_combined(view, part)
-    elif active is None or active.score <= _WEAK:
+    elif active is None or (active.score <= _WEAK and not is_inverted(active.header)):
         _end_by_date(view, part)
     else:
         _end_beside_status(view, part, active)

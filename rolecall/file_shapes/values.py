@@ -178,6 +178,9 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
     if is_opposite:
         # In a column that means the opposite, Yes means not active.
         values = {"Yes": "No", "No": "Yes"}
+    if codes == {"o", "n"}:
+        # O is the French yes, oui.
+        guessed = {**guessed, "o": "No" if is_opposite else "Yes"}
     if is_ticked(column):
         # A tick means yes, and a blank cell no. `invert` applies to these words, and other parts know the opposite.
         yes, no = ("Yes", "No") if field == "Active" else (_IDENTITY_WORDS["Yes"], _IDENTITY_WORDS["No"])
