@@ -25,6 +25,7 @@ _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "pr
 _PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=\S)")
 # After the prefix of an identity of another provider, which is read whole.
 _PATH = "//"
+_ID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-|S-1-5-21-")
 # Names that cloud providers use for everyone.
 _EVERYONE = {"allUsers", "allAuthenticatedUsers"}
 # The prefix of members whose account was deleted.
@@ -149,12 +150,16 @@ def _when(column: str, kind: Kinds, words: list[str]) -> str:
 
 
 def _filled_for(view: View, column: str, kind: Kinds) -> str:
-    """Return the column that names groups: `column`, or a display name if `column` is blank for a group."""
+    """Return the column that names groups: `column`, or a display name if `column` is blank or an ID for a group."""
     rows = [n for n, cell in enumerate(kind.cells) if cell.strip() in kind.groups]
-    if all(view.by_header[column].cells[n].strip() for n in rows):
+    held = [view.by_header[column].cells[n].strip() for n in rows]
+    if all(held) and not any(map(_ID.search, held)):
         return column
     named = [each for each in view.profiles if _NAMING.intersection(names_of(each.header)) or _is_beside(each, column)]
     filled = [each.header for each in named if all(each.cells[n].strip() for n in rows)]
+    if all(held):
+        # The logins of groups contain GUIDs: use names instead.
+        filled = [each for each in filled if not any(_ID.search(view.by_header[each].cells[n]) for n in rows)]
     # In nested records, prefer the name in the same object as the kind.
     place = kind.header.rpartition(".")[0]
     return max(filled, key=lambda header: header.rpartition(".")[0] == place, default=column)

@@ -32,6 +32,7 @@ _COUNT = re.compile(r"(?:sum|summe|gesamt|anzahl|suma|somma|totale?|nombre|aanta
 _END = re.compile(r"end of (?:report|list|listing|file|data)|e n d +o f", re.IGNORECASE)
 _NUMBER = re.compile(r"[\d.,% ]{1,40}")
 _LEAST_COUNTED = 2
+_LEAST_LEGEND = 2
 # A text below the rows is a note if it has at least this many words, and the first cells of the rows have only one.
 _LEAST_WORDS = 3
 _RULES = ("--", "==", "+-", "+=")
@@ -52,6 +53,8 @@ def find_rows(
     """Separate rows from other lines. `above`: the lines above the header; `last`: the last lines of the file."""
     # In a short file, the last lines may include the lines above the header.
     last = [row for row in last if row not in above]
+    legend = _find_legend(below, last)
+    last = last[: len(last) - len(legend)]
     names = [row[0] for row in below if not _is_short(row, len(header))]
     footers = _find_footers(last, len(header), header[0] or "Column 1", names)
     ended = [row for row in last if not footers or not _is_text(row, len(header))]
@@ -61,6 +64,9 @@ def find_rows(
     ends = [row for row in last if _is_text(row, len(header)) or _is_total(row)]
     texts = {row[0].strip() for row in ends if footers and row[0].strip()}.union(totals)
     conditions = [msgspec.convert(each, RowCondition) for each in pages]
+    texts.update(row[0].strip() for row in legend)
+    if legend:
+        footers = [*footers, {"column": header[0] or "Column 1", "is": [row[0].strip() for row in legend]}]
     rows = [row for row in below if row[0].strip() not in texts and not any(c.matches(row[0]) for c in conditions)]
     inner = _find_inner_counts(header, rows)
     rows = [row for row in rows if not any(_has(row, header, each) for each in [*late, *inner])]
@@ -92,6 +98,22 @@ def _is_subtotal(cells: Sequence[str]) -> bool:
     first, *others = cells
     is_word = first.rstrip(":").lower() in _TOTALS or bool(_TOTAL.match(first) or _COUNT.match(first))
     return is_word and all(map(_NUMBER.fullmatch, others))
+
+
+def _find_legend(below: Sequence[list[str]], last: Sequence[list[str]]) -> list[list[str]]:
+    """Return the lines below the last blank line if they explain words: a title, then a word and a text in each line.
+
+    All rows must have more cells.
+    """
+    blank = [n for n, row in enumerate(last) if not any(cell.strip() for cell in row)]
+    block = list(last[blank[-1] + 1 :]) if blank else []
+    if len(block) < _LEAST_LEGEND or _filled(block[0]) != [0] or any(_filled(row) != [0, 1] for row in block[1:]):
+        return []
+    return block if all(len(_filled(row)) > len((0, 1)) for row in below if row not in block) else []
+
+
+def _filled(row: Sequence[str]) -> list[int]:
+    return [n for n, cell in enumerate(row) if cell.strip()]
 
 
 def _find_counts(below: Sequence[list[str]], last: Sequence[list[str]]) -> list[str]:

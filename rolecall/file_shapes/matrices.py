@@ -25,6 +25,8 @@ _COUNTS = re.compile(r"(?:grand )?total|count|sum|number of .*", re.IGNORECASE)
 # The maximum number of different levels in the cells of a matrix, such as R and RW.
 _MOST_LEVELS = 6
 _LONGEST_LEVEL = 12
+# The longest level of several words, such as Full Control.
+_LONGEST_PHRASE = 24
 _MOST_WORDS = 3
 _SURE = 0.5
 # Marks that tick a cell.
@@ -39,6 +41,12 @@ _WORD = re.compile(r"\S+")
 _ROLE = re.compile(
     r"admin|manag|edit|view|user|owner|audit|operat|member|guest|teller|officer|clerk|superv|staff|support|sales|read|writ"
     r"|contrib|develop|analyst|role|group|team|rolle|gruppe|all|public",
+    re.IGNORECASE,
+)
+# Words in the names of levels.
+_LEVEL = re.compile(
+    r"\b(?:read|write|full|edit|view|modify|control|access|admin|owner|contribute|manage|approve|limited|only|update"
+    r"|lesen|schreiben|voll|lecture|ecriture|écriture|consulta|lectura|escritura|lettura|scrittura)\b",
     re.IGNORECASE,
 )
 # The key of an answer that says what the headers of a matrix are, and a label for each possible value.
@@ -315,17 +323,24 @@ def _is_nearly_ticked(profile: Profile) -> bool:
     return bool(known - NO_ACCESS) and is_short and len(found) > 1 and not is_other
 
 
+def _may_be_level(text: str) -> bool:
+    words = len(text.split())
+    return len(text) <= (_LONGEST_LEVEL if words == 1 else _LONGEST_PHRASE) and words <= _MOST_WORDS
+
+
 def _levels(view: View) -> list[Profile]:
-    """Return the columns of a matrix that contain levels: a few short words that occur in several columns."""
+    """Return the columns of a matrix that contain levels: a few short texts that occur in several columns."""
     short = [
         each
         for each in view.profiles
         if each.values and not each.numbers and not is_flag(each.header) and not is_inverted(each.header)
-        and all(len(value) <= _LONGEST_LEVEL and " " not in value for value in each.distinct)
+        and all(map(_may_be_level, each.distinct))
     ]  # fmt: skip
     counts = Counter(fold(value) for each in short for value in each.distinct)
     shared = {word for word, columns in counts.items() if columns > 1}
     known = shared | ACCESS.keys() | NO_ACCESS
     found = [each for each in short if 2 * len({fold(value) for value in each.distinct} & known) >= len(each.distinct)]
-    levels = {fold(value) for each in found for value in each.distinct}
-    return found if len(levels) <= _MOST_LEVELS else []
+    texts = {value for each in found for value in each.distinct}
+    # Phrases such as New York occur in several columns too.
+    is_level = not any(" " in text for text in texts) or any(map(_LEVEL.search, texts))
+    return found if is_level and len({*map(fold, texts)} - NO_ACCESS) <= _MOST_LEVELS else []
