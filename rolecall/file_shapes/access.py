@@ -26,6 +26,7 @@ from rolecall.file_shapes.parts import Part, View, add_list, login_behind_name, 
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.realms import add_realms
 from rolecall.file_shapes.shapes import OpenQuestion
+from rolecall.file_shapes.slashes import split_slashes
 
 _MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberlist"}
 _NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename", "team"]
@@ -330,6 +331,7 @@ def find_memberships(view: View) -> list[Part]:
     without_prefix(view, fields, shape, evidence)
     part = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
     add_realms(view, part)
+    split_slashes(part, group)
     skip_groups(view, part)
     skip_denied(view, part)
     parts = with_users(view, part)

@@ -110,6 +110,8 @@ def answer(section: Json, choice: ProposedChoice) -> None:
         if first == "values":
             field, _, word = rest.partition(".")
             place.setdefault(field, {})[word] = value
+        elif first == "split" and not value:
+            place.pop(rest, None)
         else:
             place[rest] = value
         if first == "join":

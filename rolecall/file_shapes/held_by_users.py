@@ -19,6 +19,7 @@ from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.parts import Part, View, add_list
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.scoped_lists import name_with_scope
+from rolecall.file_shapes.slashes import split_slashes
 
 _LISTED = re.compile(
     r"group|polic(?:y|ies)$|grps?$|grpf$|supg$|role|team|cohort|accesslevels?$|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profil|permissionset|gruppe|rolle|grup"
@@ -145,6 +146,7 @@ def _listed_memberships(view: View, users: Part, groups: Profile) -> Part:
         return part
     part.fields["Group"] = Meaning(groups.header, "Group", 0.8, "its header names groups")
     add_list(groups, part.fields, part.shape, part.evidence)
+    split_slashes(part, groups)
     skip_no_groups(part, groups)
     return part
 
