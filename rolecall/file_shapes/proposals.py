@@ -25,7 +25,13 @@ from rolecall.file_shapes.nulls import without_nulls
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.realms import ask_for_granted_accounts
 from rolecall.file_shapes.recognize import recognize
-from rolecall.file_shapes.references import ask_for_ended_groups, ask_for_ids, ask_for_inner_groups, ask_for_references
+from rolecall.file_shapes.references import (
+    ask_for_ended_groups,
+    ask_for_ids,
+    ask_for_inner_groups,
+    ask_for_names,
+    ask_for_references,
+)
 from rolecall.file_shapes.refusals import check_is_about_access
 from rolecall.file_shapes.sample import Sample
 from rolecall.file_shapes.sample_table import Decided, SampleTable, Unreadable, raw_without_secrets
@@ -51,8 +57,9 @@ class ReadFile(msgspec.Struct):
     parts: list[Part] = []
     problem: str | None = None
     group: str | None = None
-    # Other sheets or lists of the same file.
+    # Other sheets or lists of the same file, and those that are not read.
     others: list["ReadFile"] = []
+    left: list["ReadFile"] = []
 
 
 class Chosen(Decided, frozen=True):
@@ -89,17 +96,7 @@ def propose(
         _agree_on_usernames(every)
         _agree_on_groups(every)
         _leave_out_repeats(every)
-        for each in every:
-            if each.view:
-                ask_for_capitals(each.view, each.parts)
-                ask_for_capitals_of_groups(each.view, each.parts)
-        viewed = [(each.view, each.parts) for each in every if each.view]
-        ask_for_references(viewed)
-        ask_for_granted_accounts(viewed)
-        ask_for_inner_groups(viewed)
-        ask_for_ended_groups(viewed)
-        for view, parts in viewed:
-            ask_for_group_names(view, parts)
+        _ask_for_doubts(files, every)
         groups = _groups(files)
     connector = {"name": "Files", "vendor": template.vendor if template else "", "files": groups}
     is_source = any(group["content"] == Content.IDENTITIES for group in groups)
@@ -107,6 +104,24 @@ def propose(
     read = [each for file in files for each in (file, *file.others) if not file.problem]
     state_unlisted([(part.content, part.shape, part.understood) for each in read for part in each.parts])
     return ProposalDetail(connector, is_source, shown)
+
+
+def _ask_for_doubts(files: Sequence[ReadFile], every: Sequence[ReadFile]) -> None:
+    """Ask about usernames and groups, with what all contents say about them. `every` has the sheets and lists too."""
+    viewed = [(each.view, each.parts) for each in every if each.view]
+    for view, parts in viewed:
+        ask_for_capitals(view, parts)
+        ask_for_capitals_of_groups(view, parts)
+    ask_for_references(viewed)
+    ask_for_granted_accounts(viewed)
+    ask_for_inner_groups(viewed)
+    ask_for_ended_groups(viewed)
+    for view, parts in viewed:
+        ask_for_group_names(view, parts)
+    for file in files:
+        unread = [(_place(each), each.view) for each in file.left if each.view]
+        for view, parts in [(each.view, each.parts) for each in (file, *file.others) if each.view]:
+            ask_for_names(view, parts, unread)
 
 
 def _read(sample: Sample, chosen: Chosen) -> ReadFile:
@@ -146,7 +161,7 @@ def _choose_others(files: Sequence[ReadFile]) -> None:
                 continue
             taken.update(part.content for part in new)
             kept.append(other)
-        file.others = kept
+        file.others, file.left = kept, left
         if file.view:
             found = file.view.table
             read = {found.sheet, *(other.view.table.sheet for other in kept if other.view)}

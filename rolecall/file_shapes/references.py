@@ -1,6 +1,6 @@
 """Ask about references to groups that are not read: numbers of groups, such as the GID in passwd, and nested groups."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rolecall.applications.model import Content, same_header
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
@@ -53,6 +53,33 @@ def ask_for_ids(groups: Part, id: str, name: str) -> None:
     text = f"The memberships name groups by {id}, not by {name}. Name the groups by {id}, with {name} as description?"
     choice = ProposedChoice(f"Yes, by {id}", "Username", AS_PROPOSED)
     groups.questions = [*groups.questions, OpenQuestion(text, [choice])]
+
+
+def ask_for_names(view: View, parts: Iterable[Part], unread: Sequence[tuple[str, View]]) -> None:
+    """Ask about groups that are named by IDs, if a list of the file that is not read has names for these IDs.
+
+    `unread` has each of these lists with its name.
+    """
+    for part in parts:
+        column = view.by_header[part.fields["Group"].header] if "Group" in part.fields else None
+        if part.content not in (Content.MEMBERSHIPS, Content.PERMISSIONS) or column is None or not column.is_opaque:
+            continue
+        found = next((each for each in unread if _name_of(column, each[1])), None)
+        if found:
+            text = (
+                f"{column.header} names groups by their IDs. The {found[0]} has names for them "
+                f"({_name_of(column, found[1])}), which are not read. Import with the IDs as names?"
+            )
+            choice = ProposedChoice("Yes, with the IDs", "Username", AS_PROPOSED)
+            part.questions = [*part.questions, OpenQuestion(text, [choice])]
+
+
+def _name_of(ids: Profile, view: View) -> str:
+    """Return the column with the names of the records that have these IDs, or an empty string."""
+    if not any(each.is_unique and set(ids.distinct).intersection(each.distinct) for each in view.profiles):
+        return ""
+    named = view.named(["name", "displayname", "title", "label"])
+    return named.header if named and named.values else ""
 
 
 def ask_for_inner_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
