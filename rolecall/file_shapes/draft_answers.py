@@ -74,9 +74,7 @@ def split(section: Json, part: ContentProposal, column: str, separator: str) -> 
 def answer(section: Json, choice: ProposedChoice) -> None:
     """Apply an answer: set a key of the shape, such as `values.Active.Q`, or the column of a field."""
     key, value = choice.key, choice.value
-    if key == KEEP:
-        return
-    if key in FIELDS_ASKED and value == AS_PROPOSED:
+    if key == KEEP or (key in FIELDS_ASKED and value == AS_PROPOSED):
         return
     if key == OPPOSITE:
         section["columns"][value], section["shape"]["invert"] = "Active", ["Active"]

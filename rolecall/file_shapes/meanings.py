@@ -151,7 +151,6 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Group" | "Permission" | "Header" | "Section" if profile.is_dated:
             score *= 0.1
         case "Group" if profile.ticks:
-            # Yes and no are not names of groups.
             score *= 0.1
         case "Permission" if all(fold(value) in RISKS for value in profile.distinct):
             # High and Low are ratings, not names of permissions.
@@ -166,8 +165,6 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Email":
             score *= 0.3 + 0.7 * profile.emails
         case "Employee ID" if not _may_be_employees(profile):
-            score *= 0.1
-        case "Active" if _CAN_LOGIN.intersection(names_of(profile.header)) and not profile.ticks:
             score *= 0.1
         case "Active" | "Status":
             score *= _share_of_status(score, profile)
@@ -195,6 +192,8 @@ def _may_be_employees(profile: Profile) -> bool:
 
 def _share_of_status(score: float, profile: Profile) -> float:
     """Return how well the values of a column fit a status, from 0 to 1."""
+    if _CAN_LOGIN.intersection(names_of(profile.header)) and not profile.ticks:
+        return 0.1
     if profile.is_place and names_of(profile.header)[:1] == ["state"]:
         return 0.1
     if profile.numbers == 1 and profile.statuses < 1:
