@@ -47,6 +47,8 @@ def find_people(view: View) -> list[Part]:
     if (above := fields.get("Supervisor ID")) and not _names_people(view, above.header, employee.header):
         del fields["Supervisor ID"]
     evidence = [f"{employee.header} is unique, and only HR systems have {', '.join(sorted(employed))}"]
+    if login and login.score > _WEAK and login.header not in {each.header for each in fields.values()}:
+        evidence.append(f"{login.header} is not read. If it names accounts to import, choose the content users")
     part = Part(Content.IDENTITIES, fields, shape, 0.75, evidence)
     if title := fields.get("Title"):
         values = view.by_header[title.header].distinct
