@@ -23,7 +23,8 @@ racf.py         the records of a RACF database unload
 delimited.py    the delimiter and the rows of CSV
 printed.py      tables that are aligned with spaces or drawn as boxes
 headers.py      the header line of a table
-last_lines.py   totals, footers and page breaks, which are not rows
+last_lines.py   totals, footers, legends and page breaks, which are not rows
+nulls.py        words such as NULL in place of blank cells
 profiles.py     statistics about the values of a column
 header_words.py the words of headers for each field; header_languages.py has other languages
 header_names.py the names and words in a header
@@ -32,6 +33,9 @@ parts.py        one content of a file, and the view of a file that the rules use
 holders.py      rules for files about accounts
 people.py       the people of an HR system
 access.py       rules for files about access: groups, memberships and permissions
+conditions.py   conditions of grants
+group_names.py  holders that may be groups
+slashes.py      groups that are separated by a slash
 matrices.py     matrices with a column for each permission, group or user
 statuses.py     columns that say who is active
 kinds.py        columns that name both users and groups
