@@ -90,10 +90,7 @@ def answer(section: Json, choice: ProposedChoice) -> None:
         if key == "Active":
             _set_inversion(section["shape"], value)
     elif key == SKIP_ROWS:
-        column, *how = value.split(SEPARATOR)
-        if how:
-            condition = {"column": column, **({"isPast": how[0]} if len(how) == 1 else {how[0]: how[1:]})}
-            section["shape"]["skipRowsWhere"] = [*section["shape"].get("skipRowsWhere", []), condition]
+        _skip_rows(section["shape"], value)
     elif key == FILL_DOWN:
         _fill_down(section["shape"], value)
     elif key == GROUPS:
@@ -114,6 +111,13 @@ def answer(section: Json, choice: ProposedChoice) -> None:
             place[rest] = value
         if first == "join":
             section["columns"] = {header: field for header, field in section["columns"].items() if field != rest}
+
+
+def _skip_rows(shape: Json, value: str) -> None:
+    column, *how = value.split(SEPARATOR)
+    if how:
+        condition = {"column": column, **({"isPast": how[0]} if len(how) == 1 else {how[0]: how[1:]})}
+        shape["skipRowsWhere"] = [*shape.get("skipRowsWhere", []), condition]
 
 
 def _fill_down(shape: Json, column: str) -> None:

@@ -222,18 +222,23 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
         else:
             answer(_section(draft.body, proposal, place), choice)
         part = _parts(proposal)[place]
-        field = "Active" if choice.key == OPPOSITE else choice.key.removeprefix("join.")
-        for each in part.columns if field in FIELDS_ASKED and choice.value != AS_PROPOSED else []:
-            other = None if each.field == field else each.field
-            each.field = field if each.header == choice.value else other
-        for each in part.columns if choice.key == GROUPS else []:
-            # Its values are divided between Username and Group by patterns.
-            each.field = None if choice.value.startswith(f"{each.header}{SEPARATOR}") else each.field
+        _show_answer(part, choice)
         part.questions = [asked for asked in part.questions if choice not in _choices(asked, part.shape)]
         keep_open(_section(draft.body, proposal, place)["shape"], part)
     for text in changes.access:
         _decide_access(draft.body, proposal, text)
     await _show_again(db, id, draft.body, proposal, store)
+
+
+def _show_answer(part: ContentProposal, choice: ProposedChoice) -> None:
+    """Show for each column of a content the field that it is read as after an answer."""
+    field = "Active" if choice.key == OPPOSITE else choice.key.removeprefix("join.")
+    for each in part.columns if field in FIELDS_ASKED and choice.value != AS_PROPOSED else []:
+        other = None if each.field == field else each.field
+        each.field = field if each.header == choice.value else other
+    for each in part.columns if choice.key == GROUPS else []:
+        # Patterns divide the values of this column between Username and Group.
+        each.field = None if choice.value.startswith(f"{each.header}{SEPARATOR}") else each.field
 
 
 def _lower_usernames(body: Json, proposal: ProposalDetail, at: int) -> None:

@@ -53,7 +53,7 @@ def test_expired_membership_of_a_group_is_left_out_and_its_account_stays_active(
 
 
 def test_grants_with_a_past_condition_are_left_out(tmp_path: Path) -> None:
-    labels = ("No, leave them out", "Yes, read usernames in small letters")
+    labels = ("No, leave them out", "Yes, convert usernames to lowercase")
 
     found = answered(tmp_path, ["google-cloud-policy-with-conditions.json"], *labels)
 
@@ -65,7 +65,7 @@ def test_grants_with_a_past_condition_are_left_out(tmp_path: Path) -> None:
 
 
 def test_condition_of_a_role_assignment_is_kept(tmp_path: Path) -> None:
-    found = answered(tmp_path, ["azure-role-assignments-with-conditions.json"], "Yes, read usernames in small letters")
+    found = answered(tmp_path, ["azure-role-assignments-with-conditions.json"], "Yes, convert usernames to lowercase")
 
     (limited,) = [row for row in found.rows("permissions", "username", "value") if row[1]]
     assert limited[0] == "dora.klein@contoso.example"
@@ -73,7 +73,7 @@ def test_condition_of_a_role_assignment_is_kept(tmp_path: Path) -> None:
 
 
 def test_groups_in_a_list_of_mailbox_rights_are_groups(tmp_path: Path) -> None:
-    labels = ("Yes, read usernames in small letters", "Yes, read them as groups")
+    labels = ("Yes, convert usernames to lowercase", "Yes, read them as groups")
 
     found = answered(tmp_path, ["exchange-mailbox-permissions-with-denials.csv"], *labels, allow_rejects=True)
 
