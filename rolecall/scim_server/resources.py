@@ -10,12 +10,14 @@ import msgspec
 
 from rolecall.core.ids import guid
 from rolecall.core.secret_names import looks_secret
-from rolecall.core.text import byte_size, is_blank, is_storable
+from rolecall.core.text import byte_size, is_blank, is_storable, name_key
 from rolecall.scim_server.filters import as_flag
 from rolecall.scim_server.model import Resource, ScimError, ScimErrorType
 from rolecall.scim_server.schema import MEMBERS, Attribute, Attributes, ResourceType
 
 LONGEST_NAME = 500
+# Names are unique by their normalized form, in which one character may become 18; an index row holds 2,700 bytes.
+_MOST_KEY_BYTES = 2500
 LARGEST_RESOURCE = 256 * 1024
 MOST_MEMBERS = 200_000
 MOST_VALUES = 500
@@ -65,6 +67,8 @@ def finished(resource: Resource, kind: ResourceType) -> Resource:
     for field in (kind.naming, "externalId"):
         if len(resource.get(field, "")) > LONGEST_NAME:
             raise invalid_value(f"{field} must have at most {LONGEST_NAME} characters")
+    if len(name_key(name).encode()) > _MOST_KEY_BYTES:
+        raise invalid_value(f"{kind.naming} has too many characters that stand for several others; use a shorter name")
     extensions = [key for key in resource if key.lower().startswith("urn:")]
     whole = {**resource, "schemas": [kind.urn, *extensions]}
     if len(msgspec.json.encode(whole)) > LARGEST_RESOURCE:

@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.text import name_key
 from tests.scim_server.pushing import ENTERPRISE, GROUP, USER, Pushing, a_push
 
 NOWHERE = "0192e4a0-7c1e-7000-8000-000000000001"
@@ -255,6 +256,27 @@ async def test_name_that_an_import_would_confuse_with_another_is_refused(push: P
 
     assert [(answer.status_code, answer.json()["scimType"]) for answer in answers] == [(409, "uniqueness")] * 2
     assert await push.names('userName eq " Ada"') == ["ada"]
+
+
+@pytest.mark.parametrize(("place", "field"), [("Users", "userName"), ("Groups", "displayName")])
+async def test_name_whose_normalized_form_is_too_long_is_refused(push: Pushing, place: str, field: str) -> None:
+    # Characters that normalization replaces by several, each used once, so that the database cannot compress the name.
+    several = [c for c in map(chr, (*range(0x3300, 0x3400), *range(0xFB50, 0xFDFB))) if len(name_key(c).encode()) >= 5]
+    exotic = "".join([*several, *map(chr, range(0x20000, 0x2A000, 77))])[:500]
+    kept = await push.user("ada") if place == "Users" else await push.group("ada")
+    replaced = {"op": "replace", "path": field, "value": exotic}
+
+    answers = [
+        await push.send("POST", place, {field: exotic}),
+        await push.send("POST", place, {field: "\ufdfa" * 500}),
+        await push.send("PUT", f"{place}/{kept['id']}", {field: exotic}),
+        await push.patch(f"{place}/{kept['id']}", replaced),
+    ]
+
+    assert len(exotic) == 500
+    assert [(answer.status_code, answer.json()["scimType"]) for answer in answers] == [(400, "invalidValue")] * 4
+    assert answers[0].json()["detail"].startswith(f"{field} has too many characters that stand for several others")
+    assert (await push.send("POST", place, {field: "\U00020000" * 500})).status_code == 201
 
 
 async def test_resources_of_an_archived_application_cannot_be_read(push: Pushing, db: Db) -> None:
