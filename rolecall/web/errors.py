@@ -7,7 +7,7 @@ import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from psycopg import InterfaceError, OperationalError
-from psycopg.errors import ReadOnlySqlTransaction
+from psycopg.errors import ProgramLimitExceeded, ReadOnlySqlTransaction
 from psycopg_pool import PoolTimeout
 
 from rolecall.core import errors
@@ -75,6 +75,12 @@ def answer_framework(request: Request[Any, Any, Any], error: HTTPException) -> R
     return answer(error.status_code, *_FRAMEWORK[error.status_code], headers)
 
 
+def answer_long_value(request: Request[Any, Any, Any], error: ProgramLimitExceeded) -> Response[ErrorBody]:
+    """Reject a value that fits in no index. Names have limits in characters, and some characters take many bytes."""
+    log.error("a value is too long for the database", reason=str(error), correlation_id=correlation_id.get())
+    return answer_known(request, errors.Invalid.on("body", "A name in the body is too long; use a shorter one"))
+
+
 def answer_outage(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorBody]:
     what = _outage(error)
     log.error(what, reason=str(error), correlation_id=correlation_id.get())
@@ -104,6 +110,8 @@ def answer_crash(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorB
 HANDLERS: dict[int | type[Exception], _Handler] = {
     errors.RolecallError: answer_known,
     HTTPException: answer_framework,
+    # A subclass of OperationalError, but no outage: a retry would fail too.
+    ProgramLimitExceeded: answer_long_value,
     OperationalError: answer_outage,
     InterfaceError: answer_outage,
     PoolTimeout: answer_outage,

@@ -1,3 +1,4 @@
+import random
 import re
 
 import httpx2
@@ -153,6 +154,19 @@ async def test_unreachable_database_is_503(config: Config, token: str, monkeypat
 
     assert is_error(answer, 503, "unavailable", "The database is unreachable")
     assert answer.headers["retry-after"] == "5"
+
+
+async def test_name_too_long_for_an_index_is_refused(client: httpx2.AsyncClient) -> None:
+    # Random characters of four bytes each, so that the database cannot compress the names.
+    rare = random.Random(1).choices([chr(code) for code in range(0x20000, 0x2A6D0)], k=512)
+    names = {"firstName": "".join(rare[:256]), "lastName": "".join(rare[256:])}
+
+    answer = await client.post("/api/personnel-events/onboard", json={"effectiveDate": "2035-01-01", "identity": names})
+
+    assert (answer.status_code, answer.json()["error"]) == (400, "validation_error")
+    assert answer.json()["errors"] == [
+        {"field": "body", "message": "A name in the body is too long; use a shorter one"}
+    ]
 
 
 async def test_lost_connections_are_replaced(client: httpx2.AsyncClient, db: Db) -> None:
