@@ -3,6 +3,7 @@
 from datetime import datetime
 
 import msgspec
+from psycopg.errors import ProgramLimitExceeded
 from psycopg.types.json import Jsonb
 
 from rolecall.accounts import matching
@@ -67,7 +68,22 @@ def expected_result(error: Exception) -> BuildResult | None:
             return BuildResult(BuildOutcome.FAILED, TOO_MUCH_MEMORY)
         case _ if is_disk_full(error):
             return BuildResult(BuildOutcome.FAILED, DISK_FULL)
+        case ProgramLimitExceeded():
+            what = _INDEXED.get(error.diag.table_name or "", "a value")
+            return BuildResult(BuildOutcome.FAILED, f"{what} is too long: {_INDEX_LIMIT}")
     return None
+
+
+# What the indexes of these tables contain.
+_INDEXED = {
+    "accounts": "a username",
+    "account_versions": "a name, an e-mail address, an employee ID or a last login",
+    "groups": "the name of a group",
+    "group_versions": "the parent of a group",
+    "identities": "the name or the e-mail address of a person",
+    "permissions": "a permission with its section and its header",
+}
+_INDEX_LIMIT = "the database accepts about 2,600 bytes; shorten it in the file, or map another column"
 
 
 class ImportResult(msgspec.Struct, frozen=True):

@@ -1,5 +1,7 @@
 """Test that the reason why an import failed is stored in a column, which the console shows."""
 
+import random
+
 import pytest
 
 from rolecall.application_imports import queries
@@ -49,6 +51,29 @@ async def test_migration_takes_the_reasons_of_failed_imports_from_their_logs(db:
 
     assert await queries.failure_of(db, failed) == "Users: /x.csv cannot be read: Failed: no route"
     assert await queries.failure_of(db, finished) is None
+
+
+@pytest.mark.parametrize(
+    ("group", "columns", "cells", "what"),
+    [
+        ("Users", "Username", "{}", "a username"),
+        ("Users", "Username,Employee ID", "ada,{}", "a name, an e-mail address, an employee ID or a last login"),
+        ("Groups", "Group", "{}", "the name of a group"),
+        ("Groups", "Group,Parent", "Finance,{}", "the parent of a group"),
+        ("Permissions", "Username,Permission", "ada,{}", "a permission with its section and its header"),
+    ],
+)  # fmt: skip
+async def test_import_with_a_value_too_long_for_the_database_says_which(
+    imports: Imports, db: Db, group: str, columns: str, cells: str, what: str
+) -> None:
+    # Random, so that the database cannot compress it.
+    long = random.Random(1).randbytes(4000).hex()
+    files = {"Users": "Username\nada\n", group: f"{columns}\n{cells.format(long)}\n"}
+
+    run = await imports.run(await an_application(db), files)
+
+    assert run["status"] == "Failed"
+    assert str(await queries.failure_of(db, run["id"])).startswith(f"{what} is too long: the database accepts about")
 
 
 @pytest.mark.parametrize(
