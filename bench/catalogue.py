@@ -5,7 +5,7 @@
 `--rows` is the number of assignments; accounts, groups and permissions are in proportion, with 500 imports over one
 year. Requests go to the application in this process, as in `bench.lists`. Calls are measured in CPU time of the
 service and its database, which other programs affect less than elapsed time. Each export runs in its own process, so
-that the memory of this process can be measured.
+that its memory can be measured separately.
 """
 
 import argparse

@@ -102,7 +102,7 @@ async def _is_suspended(db: Db, new: NewRequest) -> bool:
     return found
 
 
-# The access to privilege `p` that each later request leaves.
+# The access to privilege `p` after each later request.
 _LEFT = f"""
     -- Until its approval, a request has None as the approved access of each privilege.
     SELECT CASE WHEN later.approved_on IS NULL THEN coalesce(q.lowered_access, q.requested_access)

@@ -245,8 +245,8 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
 async def carried_out_among(db: Db, caller_id: UUID, request_ids: Sequence[UUID]) -> set[UUID]:
     """Return the requests that a caller must not verify, because the caller carried them out.
 
-    For a person, these are requests that they or their tokens resolved or were assigned; for a token, only those that
-    its owner carried out in person.
+    For a person, these are requests that they or their tokens resolved, and requests that were assigned to them
+    when they were resolved. For a token, they are only those that its owner carried out in person.
     """
     rows = await fetch_rows(
         db,

@@ -165,7 +165,7 @@ async def verify(db: Db, known: Sequence[Head] = ()) -> Verdict:
             if walk.count % _AT_ONCE == 0:
                 # Let other tasks of the event loop run.
                 await asyncio.sleep(0)
-    # All heads have the same place, so the statement returns them in no particular order.
+    # All heads have the same `place`, so the statement returns them in no particular order.
     now.sort(key=lambda head: head.chain)
     walk = walk or _walk(now, seen, known)
     walk.end()

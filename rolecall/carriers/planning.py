@@ -104,7 +104,7 @@ def _attributes(
 
 
 def _removed(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) -> list[Step]:
-    """Return the steps that remove the listed access. If no access would stay, also disable or delete the account."""
+    """Return the steps that remove the listed access. If no access would remain, also disable or delete the account."""
     name = request.target.name
     if not _takes_all(request, facts):
         return _memberships(request, name, facts, _TAKES)

@@ -73,7 +73,7 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
         log_level=LogLevels.error,
         log_dictconfig=_GRANIAN_LOGS,
     )
-    # Each connection needs a file descriptor, so allow as many as the system does.
+    # Each connection needs a file descriptor, so allow as many as the system permits.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     serving = asyncio.create_task(server.serve())

@@ -160,7 +160,7 @@ def _unavailable(outcome: Reply | Lost, correlation_id: str) -> errors.Unavailab
 
 
 def _seconds(retry_after: str) -> float:
-    # The service sends seconds. A proxy may send a date; wait one second then.
+    # The service sends seconds. A proxy may send a date; in that case wait one second.
     return float(retry_after) if retry_after.isdecimal() else 1.0
 
 

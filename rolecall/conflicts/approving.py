@@ -213,5 +213,5 @@ async def require_may_withdraw(db: Db, caller: Caller, conflict: ConflictDetail,
     if not await may_withdraw(db, caller, conflict, exception, await approvers_for(db, conflict)):
         raise Conflict(
             "Only the person in conflict, the person who requested the exception,"
-            f" the rule's owner, {SECOND_APPROVERS} can withdraw it"
+            f" the rule's owner, {SECOND_APPROVERS} can withdraw the exception"
         )

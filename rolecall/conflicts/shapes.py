@@ -192,7 +192,7 @@ class RuleSimulation(msgspec.Struct, rename="camel"):
 
 
 class SimulatedRule(msgspec.Struct):
-    """How many conflicts of a rule would begin, end and stay if a duty were changed."""
+    """How many conflicts of a rule would begin, end and remain if a duty were changed."""
 
     id: UUID
     name: str

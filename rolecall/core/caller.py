@@ -13,7 +13,7 @@ class Scope(StrEnum):
     IMPORTS_READ = "imports:read"
     IMPORTS_WRITE = "imports:write"
     IDENTITIES_READ = "identities:read"
-    # Changes to people and their supervisors, also through imports of an identity source.
+    # Needed to change people and their supervisors, also through imports of an identity source.
     IDENTITIES_WRITE = "identities:write"
     PERSONNEL_EVENTS_READ = "personnel-events:read"
     PERSONNEL_EVENTS_WRITE = "personnel-events:write"

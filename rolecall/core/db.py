@@ -45,7 +45,7 @@ def session_options(base_url: str, **more: str) -> str:
         "jit": "off",
         # Durability: a 2xx response means the row is on disk.
         "synchronous_commit": "on",
-        # The planner underestimates the cost of incremental sorts, and would read all rows of a filter to return 50.
+        # The planner underestimates the cost of incremental sorts, and would read all matching rows to return 50.
         "enable_incremental_sort": "off",
         # Triggers write the base URL into webhook bodies.
         "rolecall.base_url": base_url,

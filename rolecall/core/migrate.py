@@ -41,7 +41,7 @@ class Applied(msgspec.Struct, frozen=True):
     version: list[int]
 
     def ahead(self) -> list[str]:
-        """Return the names of unknown migrations, and a phrase if the schema files are of a newer version."""
+        """Return the names of unknown migrations and, if the schema files are newer, a text with their version."""
         unknown = sorted(self.migrations.keys() - {file.name for file in _files()})
         newer = self.version > schema.VERSION
         return [*unknown, *([f"the functions of version {'.'.join(map(str, self.version))}"] if newer else [])]

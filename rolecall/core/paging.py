@@ -239,7 +239,7 @@ _COUNTED = """
 
 
 class FrozenListing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A list whose page starts are stored once: it never changes, or each of its states has another `version`.
+    """A list whose page starts are stored once: it never changes, or each of its states has its own `version`.
 
     `version` is SQL for a string that differs after each change. `key` maps the columns of the sort order to types.
     """

@@ -144,7 +144,7 @@ def _drop(db: psycopg.Connection, objects: set[str]) -> None:
     ]
     routines = sorted(object.partition(" ")[2] for object in objects if object.startswith(("function ", "procedure ")))
     if routines:
-        # One statement, because the functions may use each other.
+        # Use one statement, because the functions may depend on each other.
         drops.append(f"DROP ROUTINE IF EXISTS {', '.join(routines)}")
     for drop in drops:
         with naming(drop, b""):

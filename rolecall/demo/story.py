@@ -248,7 +248,7 @@ class Request(NamedTuple):
 
 # Requests before the last month, by day; the export of that day shows the result.
 EARLIER = {
-    -310: Request("Add", FINANCE_LEDGER, Who("Supply Chain", 2), (_RELEASE,), "Pays suppliers until treasury is filled",
+    -310: Request("Add", FINANCE_LEDGER, Who("Supply Chain", 2), (_RELEASE,), "Pays suppliers until a treasurer starts",
                   ("approve", "assign", "resolve")),
     -140: Request("Add", FINANCE_LEDGER, Who("Supply Chain", 1), (_RELEASE,), "Pays suppliers while treasury is away",
                   ("approve", "assign", "resolve")),

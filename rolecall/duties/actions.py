@@ -159,8 +159,8 @@ async def _refuse_contradictions(db: Db, id: UUID, draft: RuleDefinition) -> Non
         if other != id and draft.contradicts(rule):
             raise Invalid.on(
                 "conflicts",
-                f"The rule contradicts the rule {rule.name}: both keep the same duties apart but respond differently or"
-                " have different control duties, or one keeps the control duty of the other apart."
+                f"The rule contradicts the rule {rule.name}: both keep the same duties apart but differ in response"
+                " or control duty, or one keeps apart the control duty and a conflicting duty of the other."
                 " Change or disable one of them",
             )
 

@@ -83,7 +83,7 @@ class RuleDefinition(msgspec.Struct, frozen=True, rename="camel"):
     def contradicts(self, other: "RuleDefinition") -> bool:
         """Return whether the two rules contradict each other.
 
-        They do if one keeps the control duty of the other apart from a conflicting duty of the other, or if both keep
+        They do if one rule keeps apart the control duty and a conflicting duty of the other rule, or if both rules keep
         the same duties apart but differ in response or control duty.
         """
         same = set(self.conflicts) == set(other.conflicts)

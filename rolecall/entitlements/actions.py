@@ -67,7 +67,7 @@ async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> 
     if (kind, application_id) != (entitlement.kind, entitlement.application.id):
         return f"Same as must name a {entitlement.kind.lower()} of {entitlement.application.name}"
     if comes_back:
-        return "Same as must not name this entitlement or one of its later names"
+        return "Same as must not be this entitlement or one of its later names"
     if is_present:
         return "Same as must name an entitlement that the last import no longer shows"
     return "Same as must name an entitlement that is not yet the former name of another one" if is_taken else None

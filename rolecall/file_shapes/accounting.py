@@ -159,7 +159,7 @@ def sections_of(parts: Iterable[tuple[Content, Mapping[str, Any]]], records: str
 
 
 def _from_outside(content: Content, columns: Mapping[str, str], shape: FileShape) -> Section:
-    """Name the columns of an inner list as the records around it name them: `roles[].name`, not `roles.name`."""
+    """Name the columns of an inner list by their paths from the outer records: `roles[].name`, not `roles.name`."""
     inner = (shape.records or "").rpartition("[].")[2].removesuffix("[]")
     named = {
         f"{inner}[].{header.removeprefix(f'{inner}.')}" if header.startswith(f"{inner}.") else header: field

@@ -95,7 +95,7 @@ def ended_beside(view: View, part: Part, field: str, status: str) -> None:
 
 
 def _ask_for_order(view: View, part: Part, field: str, status: str) -> None:
-    """Ask whether the day or the month is first in the last day of accounts, if both are possible."""
+    """Ask whether the end dates of accounts begin with the day or the month, if both are possible."""
     column = _last_day(view)
     orders = ("day first", "month first")
     if column is None or column.header == status or not {*orders} <= {*column.date_formats}:
@@ -110,7 +110,7 @@ def _ask_for_order(view: View, part: Part, field: str, status: str) -> None:
         for order in orders
     ]
     text = f"{column.header} may be the last day of accounts, such as {column.values[0]}. In which order are its dates?"
-    keep = ProposedChoice(f"It is not read, {status} alone counts", field, AS_PROPOSED)
+    keep = ProposedChoice(f"Do not read it: {status} alone counts", field, AS_PROPOSED)
     part.questions = [*part.questions, OpenQuestion(text, [*choices, keep])]
 
 

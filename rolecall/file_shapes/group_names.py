@@ -1,4 +1,4 @@
-"""Ask about holders with the names of groups, if no column and no list of users says what they are."""
+"""Ask whether holders that are named like groups are groups, if neither a column nor a list of users says so."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _GROUP = re.compile(
     r"|visitors|contributors|approvers|auditors|developers|computers|controllers)$",
     re.IGNORECASE,
 )
-# Logins of a domain have no spaces, but names of its groups do.
+# Logins of a domain contain no spaces, but names of its groups may.
 _SPACED = re.compile(r"[^\\@\s][^\\@]{0,63}\\[^\\@\s]{1,64} ")
 _MOST_SHOWN = 4
 _MOST_NAMED = 50

@@ -25,7 +25,7 @@ _MOST_BLANK_SHOWN = 3
 _STATUS = {"status", "state", "sts"}
 # Words in headers of yes/no columns that say whether a grant applies.
 _VALID = {"valid", "effective", "current", "applied", "provisioned"}
-# Columns with the ID of a holder. The ID is used if the name is blank, for example for an application among users.
+# Columns with the ID of a holder. The ID is used if the name is blank, for example that of an application.
 _IDS = {"principalid", "objectid", "userid", "memberid", "granteeid", "assigneeid"}
 
 # Columns with another name of the holder, used if there is no ID.

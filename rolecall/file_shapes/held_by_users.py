@@ -168,7 +168,10 @@ def _permissions_across(users: Part, ticked: Sequence[Profile]) -> Part:
 
 
 def read_roles_as_permissions(part: Part) -> bool:
-    """Read the roles of accounts as permissions, because another file has the memberships; return whether it does."""
+    """Read the roles of accounts as permissions, because another file has the memberships.
+
+    Return whether the content has roles.
+    """
     group = part.fields.get("Group")
     if part.content != Content.MEMBERSHIPS or group is None or not words_of(group.header) & {"role", "roles"}:
         return False

@@ -261,9 +261,9 @@ def agree_on_username(view: View, users: Part, named: set[str]) -> bool:
 
 
 def _named_again(view: View, users: Part, named: set[str]) -> str | None:
-    """Return a column that has all these usernames, if they are unique without deleted accounts; leave these out.
+    """Return a column that has all these usernames and is unique among accounts that are not deleted.
 
-    Systems that keep deleted accounts give a username to another person again.
+    Leave out the deleted accounts: systems that keep them may assign their usernames to other people.
     """
     if (removed := removed_on(view)) is None:
         return None
@@ -274,7 +274,7 @@ def _named_again(view: View, users: Part, named: set[str]) -> str | None:
         if profile.is_filled and named.issubset(profile.distinct) and len(set(kept)) == len(kept):
             users.skip_rows({"column": column.header, "isPast": format})
             users.evidence.append(
-                f"Some {profile.header} were given again: rows with a past {column.header} are left out"
+                f"Some {profile.header} occur again after a deletion: rows with a past {column.header} are left out"
             )
             return profile.header
     return None

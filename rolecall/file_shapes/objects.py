@@ -93,7 +93,7 @@ def _add_container(
         shape.setdefault("join", {})["Header"] = f"{{{column}}}{{{inner.header}|prefix(.)}}"
     else:
         fields["Header"] = Meaning(column, "Header", 0.6, _WHY)
-    evidence.append(f"Some rows differ only in {column}: it is read as the place of each permission")
+    evidence.append(f"Some rows differ only in {column}: it becomes part of the name of each permission")
 
 
 def _add_part(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:

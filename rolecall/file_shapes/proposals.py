@@ -57,7 +57,7 @@ class ReadFile(msgspec.Struct):
     parts: list[Part] = []
     problem: str | None = None
     group: str | None = None
-    # Other sheets or lists of the same file, and those that are not read.
+    # Further sheets or lists of the same file: those that are read, and those that are not.
     others: list["ReadFile"] = []
     left: list["ReadFile"] = []
 

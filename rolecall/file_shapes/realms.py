@@ -73,7 +73,7 @@ def ask_for_granted_accounts(files: Iterable[tuple[View, list[Part]]]) -> None:
 
 
 def _granted(view: View, part: Part) -> list[Profile]:
-    """Return the columns of groups whose header says that they name accounts, such as FROM_USER."""
+    """Return the group columns whose headers say that they contain accounts, such as FROM_USER."""
     pattern = part.origin("Group") or ""
     fits = [each for each in view.profiles if f"{{{each.header}}}" in pattern]
     return [each for each in fits if part.content == Content.MEMBERSHIPS and "user" in words_of(each.header)]

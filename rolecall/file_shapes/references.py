@@ -83,7 +83,7 @@ def _name_of(ids: Profile, view: View) -> str:
 
 
 def ask_for_inner_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
-    """Ask about members of groups that are groups too, and not among the accounts that the files list."""
+    """Ask about members that have the name of a group and are not among the accounts that the files list."""
     parts = [(view, part) for view, parts in files for part in parts]
     accounts = {
         name for view, part in parts if part.content == Content.USERS for name in _values(view, part, "Username")

@@ -182,7 +182,7 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
         # O is the French yes, oui.
         guessed = {**guessed, "o": "No" if is_opposite else "Yes"}
     if is_ticked(column):
-        # A tick means yes, and a blank cell no. `invert` applies to these words, and other parts know the opposite.
+        # A tick means yes, and a blank cell means no. If the column means the opposite, `invert` swaps them later.
         yes, no = ("Yes", "No") if field == "Active" else (_IDENTITY_WORDS["Yes"], _IDENTITY_WORDS["No"])
         known = part.shape.setdefault("values", {}).get(field, {})
         part.shape["values"][field] = {**dict.fromkeys(column.distinct, yes), "": no, **known}

@@ -52,5 +52,5 @@ def find_payload(view: View) -> list[Part]:
                 shape["ignore"] = ["local_users", *(header for header in around if header != "local_groups")]
             parts.append(Part(content, {}, shape, 0.9, [f"{path} has the {content}"]))
             if content == Content.PERMISSIONS:
-                parts[-1].evidence.append("Not read: resources of permissions that are not for the whole application")
+                parts[-1].evidence.append("Not read: the resources to which permissions are limited")
     return parts

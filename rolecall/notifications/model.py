@@ -163,7 +163,7 @@ DEFAULT_RULES = {
 }
 MEANINGS = {
     NotificationKind.WAITING: "A request waits for your response",
-    NotificationKind.DUE: "A request still waits for your response, as a reminder",
+    NotificationKind.DUE: "Reminder: a request still waits for your response",
     NotificationKind.ESCALATED: "A request without a response was escalated to you",
     NotificationKind.ASSIGNED: "A request or personnel event was assigned to you",
     NotificationKind.DECIDED: "A request that you made was approved, rejected, canceled or completed",

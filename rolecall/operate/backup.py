@@ -251,7 +251,7 @@ def _opened(source: Path) -> Iterator[tarfile.TarFile]:
     try:
         with tarfile.open(source) as archive:
             yield archive
-    # The archive may have been compressed, so it can end too early in other ways too.
+    # An incomplete archive may be compressed: the decompressor then raises its own errors.
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, msgspec.MsgspecError) as error:
         raise CannotRun(f"{source} is not a complete backup: {error}") from error
 

@@ -137,7 +137,7 @@ def status_of(stages: Sequence[Stage]) -> WorkStatus:
         if stage.status is WorkStatus.OPEN:
             return _STATUS_WHILE_OPEN[stage.name]
     statuses = {stage.status for stage in stages}
-    # A canceled stage decides, because only canceling the event cancels stages.
+    # If any stage is canceled, the event is canceled: only canceling the event cancels stages.
     order = (WorkStatus.CANCELED, WorkStatus.SCHEDULED, WorkStatus.SNOOZED, WorkStatus.COMPLETED)
     return next(status for status in order if status in statuses)
 

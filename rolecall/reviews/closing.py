@@ -80,9 +80,10 @@ async def _left(db: Db, review_id: UUID) -> int:
 
 
 async def _too_many(db: Db, review: ReviewDetail) -> str | None:
-    """Return a message if the items that nobody submitted would flag too many accounts of an application, else None.
+    """Return a message if closing would flag too many accounts of an application; otherwise return None.
 
-    An item about a group counts for every account in the group, directly or through other groups.
+    Only items that were not submitted count. An item about a group counts for every account in the group, directly or
+    through other groups.
     """
     rows = await fetch_rows(
         db,

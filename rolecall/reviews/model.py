@@ -80,9 +80,9 @@ ITEM_MOVES = {
         ReviewItemStatus.REMEDIATED,
         ReviewItemStatus.WITHDRAWN,
     },
-    # If the access returned, or its model gives it again.
+    # An item is flagged again if the access returned, or if its model gives the access again.
     ReviewItemStatus.REMEDIATED: {ReviewItemStatus.FLAGGED},
-    # If the access returned, or the application is no longer archived.
+    # An item becomes Pending again if the access returned, or if the application is no longer archived.
     ReviewItemStatus.WITHDRAWN: {ReviewItemStatus.PENDING},
 }
 

@@ -152,7 +152,10 @@ async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> 
 async def _move_below(
     db: Db, caller: Caller, review: ReviewDetail, ids: Sequence[UUID], stage: int, now: datetime
 ) -> None:
-    """Give the items below moved model items to the models' new reviewers; release items that they must not decide."""
+    """Give the items below these model items to the new reviewers of the model items.
+
+    Release items that these reviewers must not decide.
+    """
     rows = await fetch_rows(
         db,
         """SELECT c.id, m.reviewer_id,

@@ -1,4 +1,4 @@
-"""Reviews that repeat: a template drafts a review every few months and, if `opens` is true, opens it."""
+"""Repeat reviews: draft a review from each template every few months and, if `opens` is true, open it."""
 
 from calendar import monthrange
 from datetime import datetime, timedelta

@@ -95,7 +95,7 @@ async def create_push_token(db: Db, caller: Caller, application_id: UUID, raw: J
 
 
 async def revoke_push_token(db: Db, caller: Caller, id: UUID, now: datetime) -> UUID:
-    """Revoke a token at once: wait for running writes with it and reject later ones. Return the application's id."""
+    """Revoke a token and return the id of its application. Wait for writes that use the token; reject later ones."""
     sql = "SELECT application_id FROM scim_tokens WHERE id = %(id)s FOR UPDATE"
     application_id: UUID | None = await fetch_value(db, sql, id=id)
     if application_id is None:

@@ -205,7 +205,7 @@ async def _write(asked: ScimRequest, kind: ResourceType, id: UUID | None) -> Sci
     raw = await _body(asked) if method != "DELETE" else {}
     projection = _projection(asked, kind)
     async with asked.services.pool.connection() as db, transaction(db, "scim"):
-        # Not the time at which the request began: the token may have expired while the body arrived.
+        # Do not use the start time of the request: the token may have expired while the body arrived.
         now = clock.now()
         author = by(AuthorKind.TOKEN, asked.token.caller(), f"push_{kind.kind.lower()}", now, correlation_id.get())
         await actions.sign_as_push(db, asked.token, author)

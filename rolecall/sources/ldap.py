@@ -88,7 +88,7 @@ def url_of(address: str, port: int) -> str:
 
 
 class LdapConnection(SourceConnection):
-    """A connection to a directory. The library is called only in the thread of the connection."""
+    """A connection to a directory. Calls that wait for the directory run in the thread of the connection."""
 
     def __init__(self, bonsai: Any, connection: Any, seconds: float, thread: ThreadPoolExecutor) -> None:
         self._bonsai, self._connection, self._seconds, self._thread = bonsai, connection, seconds, thread

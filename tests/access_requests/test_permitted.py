@@ -223,7 +223,7 @@ VERIFIED = {"type": "Verify", "response": "Approved"}
 async def test_person_who_resolved_a_request_cannot_verify_it(
     client: httpx2.AsyncClient, db: Db, people: People
 ) -> None:
-    """Try the verb, a response, and a token that records the response."""
+    """Try the operation verify, a response, and a response that a token records."""
     id = await a_removal(db, people)
     await execute(db, "UPDATE applications SET provisioner_ids = ARRAY[owner_id]")
     await VERBS["resolve"](db, people.grace, id)

@@ -43,7 +43,7 @@ USERS = "Username,Name\nada,Ada Lovelace\n"
 
 # Tables whose changes leave no entry, grouped by reason.
 UNGOVERNED = {
-    # Rows written by imports: there are entries about the import, and rows are kept as intervals.
+    # Rows written by imports. Each import has audit entries of its own.
     "account_versions", "assignments", "group_listings", "group_versions", "groups", "identity_versions",
     "import_rejects", "memberships", "permission_holders", "permission_values", "permission_versions", "permissions",
     "read_progress",
@@ -58,7 +58,7 @@ UNGOVERNED = {
     "access_model_grants", "access_model_members", "access_model_versions", "application_totals", "list_changes",
     "entitlements", "holder_counts", "conflicts", "duty_entitlements", "duty_groups", "duty_holders",
     "duty_rule_duties", "duty_rule_versions", "past_departures", "past_sides",
-    # Items of a review: the review has one entry with their digest, and decisions are audited.
+    # Items of a review: an entry about the review contains their digest, and decisions are audited.
     "review_item_reasons", "review_items", "review_scopes",
     # Further derived tables, caches and statistics.
     "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",

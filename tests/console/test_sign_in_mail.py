@@ -139,7 +139,7 @@ async def test_entered_email_cannot_inject_headers_or_recipients(
 
     assert answer.status_code == 200
     assert SENT in answer.text
-    # White space around an address is ignored, so in one case Ada gets a message; nobody else ever does.
+    # Whitespace around an address is ignored, so Ada gets a message in one case. Nobody else ever gets one.
     assert all(message["to"] == "ada@test.example" and not message["bcc"] for message in mail.messages)
     assert len(mail.messages) == (email.strip() == "ada@test.example")
 

@@ -100,7 +100,7 @@ def test_bundle_describes_the_person_and_verifies_offline(bundle: Path, ada: UUI
     assert "Bob" not in json.dumps(entries)
     assert "&lt;b&gt;Lovelace" in page
     assert "<b>Lovelace" not in page
-    # A folder in the same place as the members is ignored.
+    # Verification ignores other folders next to the files of the bundle.
     (folder / "notes").mkdir()
     for arguments in ((), (bundle,)):
         result = run_script(folder / "verify.py", *arguments)

@@ -1,4 +1,4 @@
-"""Ask about groups among the holders of permissions, if no column says which holders are groups."""
+"""Test the question which holders of permissions are groups, if no column says so."""
 
 from pathlib import Path
 

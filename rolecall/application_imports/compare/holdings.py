@@ -52,7 +52,10 @@ class HoldingComparison:
         self.stale: set[Content] = set()
 
     async def changes(self) -> AsyncIterator[ChangeSet | Doubt]:
-        """Yield the changes of a few parts at a time; the last include groups and permissions. Stop after a Doubt."""
+        """Yield the changes of a few parts at a time, the last with those of groups and permissions.
+
+        If the changes are doubtful, yield a Doubt and stop.
+        """
         await self.groups.load()
         await self.catalogue.load()
         for content, relation in _HELD.items():

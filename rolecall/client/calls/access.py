@@ -151,7 +151,7 @@ def delete_duty(duty_id: Id) -> Call[None]:
 
 
 def list_duty_holders(duty_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.DutyHolder]]:
-    """List the people who hold a duty, ordered by name, with the access that gives it; now, or at a time or import."""
+    """List who holds a duty, ordered by name, with the access that gives it, now or as of a time or an import."""
     return describe.get(Page[answers.DutyHolder], "/api/duties/{}/holders", duty_id, as_of=as_of)
 
 

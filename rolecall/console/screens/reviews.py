@@ -59,7 +59,7 @@ async def show_reviews(db: Db, person: Person, query: dict[str, Any], now: datet
     values = {
         "page": listed,
         "query": query,
-        # The first of `reviews_as` is the person.
+        # `reviews_as` begins with the person; the others are people for whom the person stands in.
         "mine": await queries.waiting_for(db, person.id, person.reviews_as()[1:]),
         "statuses": list(ReviewStatus),
         "types": list(ReviewType),
@@ -330,7 +330,10 @@ async def check_population(db: Db, id: str) -> SeeOther:
         return SeeOther(
             f"/reviews/{id}", f"The population was computed again and has the same digest, {found.digest[:16]}…."
         )
-    said = f"The population was computed again and differs: {found.again[:16]}… instead of {found.digest[:16]}…."
+    if found.again != found.digest:
+        said = f"The population was computed again and differs: {found.again[:16]}… instead of {found.digest[:16]}…."
+    else:
+        said = f"The stored items were changed: digest {found.items_digest[:16]}… instead of {found.digest[:16]}…."
     return SeeOther(f"/reviews/{id}", said, "bad")
 
 
