@@ -206,7 +206,10 @@ async def others_of(db: Db, people: Iterable[UUID], *, of_groups: bool) -> Other
 
 
 def controlling(own: GainsAndLosses, others: Iterable[OtherRequest], turn: int) -> DutiesOf:
-    """Return the gained access that may serve as a control duty: access that no earlier open request takes away."""
+    """Return the gained access that may serve as a control duty.
+
+    Leave out access that an earlier request, which is not provisioned yet, would take away.
+    """
     waiting = [each for each in others if not each.request.is_provisioned and each.request.turn < turn]
     taken = {key_of(access) for each in waiting for access in each.changes.losses}
     return {access: own.certain[access] for access in own.gains if key_of(access) not in taken}

@@ -210,7 +210,7 @@ class ConnectorBody(Body):
         if twice := repeated(file.name for file in files):
             raise broken(f"Two file groups are named {twice}; rename one")
         if twice := repeated(content for file in files for content in file.contents):
-            raise broken(f"Two file groups contain {twice}; allow several files in one instead")
+            raise broken(f"Two file groups contain {twice}; allow several files in one group instead")
         return files
 
 

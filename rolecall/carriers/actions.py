@@ -140,7 +140,7 @@ async def release(db: Db, caller: Caller, application_id: UUID, raw: Json, facts
     )
     released = [id for (id,) in rows]
     if not released:
-        raise Conflict("The brake of this carrier holds none of these requests; they may be released already")
+        raise Conflict("The brake of this carrier holds none of these requests; they may have been released already")
     said = f"{caller.name} released the request from the brake of the carrier"
     await record_activity_of(db, released, author=caller.name, action="Released", content=said, now=facts.now)
     await nudge(db, CHANNEL)

@@ -59,7 +59,7 @@ async def delete_duty(db: Db, id: str) -> None:
 
 @operation("GET", "/{id:str}/holders", scope=_READ, query={"asOf": an_as_of})
 async def list_duty_holders(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> Page[DutyHolder]:
-    """List the people who hold a duty, ordered by name, with the access that gives it; now, or at a time or import."""
+    """List who holds a duty, ordered by name, with the access that gives it, now or as of a time or an import."""
     return await queries.holders(db, id, query["page"], await moment_of(db, query.get("asOf"), config, now))
 
 

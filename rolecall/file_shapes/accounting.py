@@ -64,7 +64,7 @@ def account_for(view: View, sections: Sequence[Section], place: str | None = Non
 
 
 def _hint_at_other_values(column: ColumnAccount, profile: Profile, sections: Sequence[Section]) -> None:
-    """Report values of a status column that say nothing about the status, because they may be access.
+    """Report values of a status column that say nothing about the status: they may be access.
 
     An example is `Superuser` in the column `Attributes` of psql, which also says who cannot log in.
     """

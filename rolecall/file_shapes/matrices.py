@@ -194,9 +194,9 @@ def _are_grants(view: View, columns: list[Profile]) -> bool:
 
 
 def _are_marked(view: View, ticked: Sequence[Profile]) -> bool:
-    """Return whether most columns have marks such as X and stand side by side, beside a column of usernames.
+    """Return whether adjacent columns, most of them with marks such as X, belong to a list of accounts.
 
-    Any number of columns may then describe the accounts. Yes and no do not count: they may describe accounts too.
+    All other columns may then describe the accounts. Yes and no do not count as marks: they may describe accounts too.
     """
     first, last = (ticked[0].position, ticked[-1].position) if ticked else (0, 0)
     marked = [each for each in ticked if _MARKS.intersection(map(fold, each.distinct))]

@@ -44,7 +44,7 @@ _ENOUGH = 0.8
 
 
 class Profile:
-    """A column of the sample. If `is_list`, its cells are JSON arrays; a single value may also be written plainly."""
+    """A column of the sample. If `is_list`, its cells are JSON arrays, or plain texts with a single value."""
 
     def __init__(self, header: str, position: int, cells: list[str], *, is_list: bool = False) -> None:
         self.header = header

@@ -33,7 +33,7 @@ _UNKNOWN = "Unknown"
 
 
 class _Removal(msgspec.Struct, frozen=True):
-    """A decided item that a request carries out."""
+    """An item whose decision a request carries out."""
 
     id: UUID
     number: int

@@ -93,7 +93,7 @@ async def by_name(db: Db, page: int) -> Page[ReviewTemplate]:
 
 
 async def named(db: Db, name: str | None) -> list[ReviewTemplate]:
-    """Return all templates in the order of their names, or the one with this name."""
+    """Return all templates, ordered by name, or the one with this name."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS} FROM review_templates WHERE %(name)s::text IS NULL OR lower(name) = lower(%(name)s)

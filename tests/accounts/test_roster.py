@@ -237,7 +237,7 @@ async def test_past_lists_show_the_identity_and_match_of_an_account_at_that_time
         as_of = (datetime.now(UTC) - timedelta(days=days)).isoformat()
         return (await client.get(path, params={"asOf": as_of, **params})).json()["items"]
 
-    # For a time before the first recorded match, this first match is returned, so `matchedOn` is later than `asOf`.
+    # For a time before the first recorded match, the first match is returned, so `matchedOn` is later than `asOf`.
     for days, person, match in ((70, ada, "Email"), (30, ada, "Email"), (15, None, "Unmatched"), (5, bo, "Name")):
         id = str(person) if person else None
         for path in ("/api/accounts", f"/api/applications/{ledger}/accounts"):

@@ -173,7 +173,8 @@ async def test_two_file_groups_cannot_have_the_same_name_or_content(client: http
     held = await client.post(PATH, json={"name": "A", "connector": {"name": "C", "files": others}})
 
     assert problems(named) == [("connector.files", "Two file groups are named Users; rename one")]
-    assert problems(held) == [("connector.files", "Two file groups contain users; allow several files in one instead")]
+    said = "Two file groups contain users; allow several files in one group instead"
+    assert problems(held) == [("connector.files", said)]
 
 
 async def test_names_are_unique(client: httpx2.AsyncClient, db: Db) -> None:

@@ -71,7 +71,7 @@ def _unread(header: str, sections: Iterable[Section]) -> Use:
 
 
 def _read_by_path(header: str, use: Use, uses: Mapping[str, Use]) -> Use:
-    """Return READ for a list of objects if a path into the list, such as groups[].name, is read; otherwise `use`."""
+    """Count a list of objects as read if a path into the list, such as groups[].name, is read; else return `use`."""
     if use.fate == Fate.READ:
         return use
     inside = [name for name, each in uses.items() if name.startswith(f"{header}[") and each.fate == Fate.READ]
@@ -146,7 +146,10 @@ def _is_in_matrix(header: str, section: Section) -> bool:
 
 
 def _names_in(pattern: str) -> list[tuple[str, bool]]:
-    """Return the columns of a pattern. True means that a column is only compared with a word, by the filter `when`."""
+    """Return the columns of a pattern.
+
+    True means that a column is only compared with a word, by the filter `when` or `unless`.
+    """
     names = []
     for part in pattern_parts(pattern):
         if isinstance(part, Placeholder):

@@ -43,7 +43,7 @@ class Doubt(NamedTuple):
 
 
 class FileDelta:
-    """The rows of a file group: all rows in `after`, or only added rows in `after` and removed rows in `removed`."""
+    """The rows of a file group: `after` has all rows or, if `removed` has the removed rows, only the added ones."""
 
     def __init__(
         self, group: InputGroup, files: Sequence[InputFile], read: GroupRows, removed: RowParts | None = None
