@@ -281,7 +281,7 @@ async def _is_chosen_by_party(
     db: Db, locked: _LockedRequest, type: RequirementType, reviewer_id: UUID, stand_in: Caller
 ) -> bool:
     """Return whether a person who must not decide is in the chain between the reviewer and the stand-in."""
-    # Such a person must not choose who decides either.
+    # A person who must not decide must not choose who decides either.
     excluded = await fetch_value(
         db,
         "SELECT excluded_stand_ins(r, %(type)s, %(reviewer)s) FROM access_requests r WHERE r.id = %(id)s",
@@ -345,7 +345,7 @@ async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> No
             problems.append(Problem(f"{field}.access", f"Access must be lower than {standing[name][0]}"))
     if problems:
         raise Invalid(*problems)
-    # Conflicts that the request would create before the access is lowered are not refused here.
+    # Lowering is refused only for conflicts that the request would not create before the access is lowered.
     before = (await rechecking.recheck(db, [locked.id])).get(locked.id)
     await execute(
         db,

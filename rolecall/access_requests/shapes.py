@@ -1,4 +1,4 @@
-"""Response bodies of access requests, and the bodies of the operations that create and change them."""
+"""Define response bodies of access requests, and the bodies of the operations that create and change them."""
 
 from datetime import datetime
 from typing import Annotated, Generic, Literal, TypeVar
@@ -137,7 +137,7 @@ class AccessRequestItem(_Request[ItemTarget]):
 class RequestConflict(msgspec.Struct, rename="camel"):
     """A conflict of duties that a request would create, and the response of the rule.
 
-    `waitingFor` are the people who still must approve: the owner of the rule, or people who approve instead.
+    `waitingFor` are the people who must still approve: the owner of the rule, or people who approve instead.
     """
 
     rule_id: UUID

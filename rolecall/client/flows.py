@@ -87,7 +87,7 @@ def perform(call: Call[T], patience: float) -> Flow[T]:
 
     Every write has an idempotency key, so that a retry does not repeat its effect.
     """
-    # Generated here, so that an error without a response has an id too.
+    # Generate the id here, so that an error without a response has one too.
     correlation_id = secrets.token_hex(16)
     headers = {"traceparent": f"00-{correlation_id}-{secrets.token_hex(8)}-01"}
     if call.method != "GET":

@@ -75,7 +75,7 @@ async def matrix(db: Db, moment: datetime | None = None) -> DutyMatrix:
         """SELECT d.id, d.name, (SELECT count(*) FROM duty_holders h WHERE h.duty_id = d.id) AS people FROM duties d
            WHERE d.id IN (SELECT duty_id FROM duty_rule_duties WHERE NOT is_control) ORDER BY d.name_key, d.id""",
     )
-    # The query puts the cell to show last for each pair, so it replaces the others.
+    # If a pair has several cells, the query returns the cell to show last, so that it replaces the others.
     return DutyMatrix(duties, {(cell.lower, cell.upper): cell for cell in cells})
 
 

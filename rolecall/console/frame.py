@@ -117,8 +117,8 @@ Limits = RecordType | Literal["own"] | None
 
 class Screen(msgspec.Struct, frozen=True):
     scope: Scope | None
-    # Who may open the screen although they see only their own records, or although their role lacks the scope. None:
-    # nobody; OWN: everyone, because the screen selects the records; a type: people with a relation to the record.
+    # Which people may open the screen even if they see only their own records, or if their role lacks the scope.
+    # None: nobody. OWN: everyone, because the screen selects the records. A type: people related to the record.
     limits: Limits
     needs: str | None
     is_open: bool

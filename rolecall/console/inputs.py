@@ -67,7 +67,7 @@ a_day = Reader(_day, {"type": "string", "format": "date"})
 
 
 class PastDay(msgspec.Struct, frozen=True):
-    """The past day that a page is about, and its end; both are None for today, which is shown as it is now."""
+    """The past day that a page shows, and the end of that day; both are None for the current state."""
 
     day: date | None = None
     moment: datetime | None = None

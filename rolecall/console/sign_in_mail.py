@@ -90,7 +90,7 @@ async def send_links(pool: Pool, config: Config, now: datetime) -> bool:
 
 
 async def _claim(db: Db, delivery: Delivery, config: Config, now: datetime) -> list[_LinkMail]:
-    """Claim due rows; return a message with a new link for each, and close the rows that get no mail."""
+    """Claim due rows; return a message with a new link for each row that gets a mail, and close the other rows."""
     # If this worker dies, the rows are due again at the time of the retry.
     rows = await fetch_rows(
         db,

@@ -1,4 +1,4 @@
-"""Fault injection: tests make a process die at a named point, such as before or after a commit, an fsync or a send.
+"""Inject faults: tests make a process die at a named point, such as before or after a commit, an fsync or a send.
 
 A file with the name of a point in the folder `ROLECALL_FAULTS` arms the point; the process that reaches it removes the
 file and dies. Without that variable a point does nothing.

@@ -1,4 +1,4 @@
-"""Worker heartbeats for readiness, timed by the database's clock because machines' clocks differ."""
+"""Record worker heartbeats for readiness, timed by the database's clock, because the clocks of machines differ."""
 
 from uuid import UUID
 

@@ -122,7 +122,7 @@ class Requesting(msgspec.Struct):
         return detail
 
     async def person(self, who: Who) -> Caller:
-        """Return a caller for this person, like the one of a console session."""
+        """Return a caller with the id and the name of this person, and with all scopes."""
         async with self.pool.connection() as db:
             identity = await identities.get(db, self.ids[who])
         return Caller(identity.id, f"{identity.first_name} {identity.last_name}", _ALL_SCOPES)

@@ -35,7 +35,7 @@ class ProposedAccess(msgspec.Struct, frozen=True):
     is_group: bool = False
 
 
-# The duties that each access gives or, if it is lost, takes away.
+# For each access that a person gains or loses, the duties that the access gives.
 AccessDuties = Mapping[ProposedAccess, AbstractSet[UUID]]
 _NOTHING: AccessDuties = {}
 
@@ -255,7 +255,7 @@ def key_of(access: ProposedAccess) -> _Key:
 
 
 def _lost(access: ProposedAccess) -> set[_Key]:
-    """Return the keys that `_keys` may have for a loss: with the header and, for a possible nesting, without it."""
+    """Return the keys of a loss to compare with `_keys`: with the header and, if it may be a nesting, without it."""
     exact = access.application_id, access.is_group, access.holder, access.header, access.section, access.permission
     return {exact, key_of(access)}
 

@@ -247,7 +247,7 @@ def check_review(bundle: Bundle) -> Iterator[str]:
         yield from check_part(review)
 
 
-# Fields that are not compared with audit entries: they only identify a record or, like `items`, a digest covers them.
+# Fields that are not compared with audit entries, because they only identify a record or are covered by a digest.
 UNAUDITED = {"id", "number", "item", "itemId", "bulk", "items", "owner"}
 
 
@@ -428,7 +428,7 @@ def check_decisions(review: Review) -> Iterator[str]:
         made = last.get(item["id"])
         # The decision of an earlier stage is only part of the history.
         made = made if made and made["stage"] == item["stage"] else None
-        # A decision does not count after the item went to another reviewer.
+        # A decision no longer counts once the item has moved to another reviewer.
         if made and item["id"] in review.moved and review.moved[item["id"]]["movedOn"] >= made["decidedOn"]:
             made = None
         shown = ("decision", "until", "newAccess", "comment", "decidedOn", "decidedBy", "bulk")

@@ -216,7 +216,7 @@ def _holder(part: _Part, content: Content) -> _HeldBy | None:
 
 
 def _add(part: _Part, column: ColumnAccount, sign: Sign) -> None:
-    """Read a column in a content: alone, together with the columns that it already reads, or instead of them."""
+    """Add a column to a content: alone, with the columns that the content already reads, or in place of them."""
     field, shape = _FIELDS[part.shown.content], part.section["shape"]
     replaced = _replaced(part, column, sign)
     if replaced is None:

@@ -121,7 +121,7 @@ def _skip_rows(shape: Json, value: str) -> None:
 
 
 def _fill_down(shape: Json, column: str) -> None:
-    """Repeat the values of a column in the blank cells below them, which are not left out then."""
+    """Repeat the values of a column in the blank cells below them, and keep the rows with these cells."""
     blank = {"column": column, "is": [""]}
     kept = [each for each in shape.pop("skipRowsWhere", []) if each != blank]
     shape.update({FILL_DOWN: [column], **({"skipRowsWhere": kept} if kept else {})})

@@ -197,9 +197,9 @@ def _state_of_grants(view: View, part: Part) -> Profile | None:
 
 
 def _state_in_system(view: View, part: Part, taken: Set[str]) -> Profile | None:
-    """Return a state of accounts that differs between the rows of a person, beside another one that does not.
+    """Return the only status column that differs between the rows of a person, if there are other status columns.
 
-    In an inventory of several systems, it is the state of the person's account in the system of the row.
+    In an inventory of several systems, it contains the state of the person's account in the system of the row.
     """
     if part.holder is None:
         return None

@@ -33,7 +33,7 @@ _PLURAL = {
 }  # fmt: skip
 # Singular headers of columns with groups. In a short list, their values are groups even if none repeats.
 _SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile|profile)(?:name|id)?$")
-# Words in headers of columns whose groups the account may not be in.
+# Words in headers of columns with groups that the account does not necessarily have, such as Requested Role.
 _NOT_HELD = {"max", "maximum", "previous", "former", "requested", "new"}
 _PERMISSIONS = {"permissions", "privileges", "rights", "scopes", "capabilities", "authorities"}
 # Words in headers of columns that say with yes and no whether an account has a privilege.

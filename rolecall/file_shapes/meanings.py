@@ -158,7 +158,7 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Username":
             # Full names are usernames only if no other column fits.
             score *= 0.45 if profile.names > 0.5 else 1
-            # GUIDs and paths are unlikely as usernames.
+            # GUIDs and paths are unlikely to be usernames.
             score *= 0.5 if profile.is_opaque and profile.numbers < 1 else 1
             # Words for yes, no or a status are rarely usernames.
             score *= 0.1 if profile.ticks or profile.statuses == 1 else 1
@@ -197,7 +197,7 @@ def _share_of_status(score: float, profile: Profile) -> float:
     if profile.is_place and names_of(profile.header)[:1] == ["state"]:
         return 0.1
     if profile.numbers == 1 and profile.statuses < 1:
-        # Numbers are unlikely as a status. If the header certainly means a status, a few codes become questions.
+        # Numbers are probably not a status. If the header certainly means a status, ask about a few numeric codes.
         return 0.6 if score > _CERTAIN and len(profile.distinct) <= _MOST_CODES else 0.2
     # A few words are more probably a status if at least one of them is known.
     least = 0.35 if len(profile.distinct) > 12 else 0.85 if profile.statuses else 0.8

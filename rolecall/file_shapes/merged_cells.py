@@ -74,7 +74,7 @@ def _are_groups(header: Sequence[str], cells: Cells, merged: Sequence[int], rest
 
 
 def _are_sections(header: Sequence[str], cells: Cells, merged: Sequence[int], rest: Sequence[int]) -> bool:
-    """Return whether the first column has the sections of a matrix, whose rows the second column names."""
+    """Return whether the first column has the sections of a matrix, and the second column the names of its rows."""
     named, *ticked = rest
     if merged != [0] or _is_person(header[0]) or names_access(header[0]) or _is_person(header[named]):
         return False

@@ -13,7 +13,7 @@ _FORMATS = ("CSV", "XLSX", "Aligned text")
 
 
 def without_nulls(table: SampleTable) -> SampleTable:
-    """Return the table with blank cells in place of such words, and with the words that occur."""
+    """Return the table with blank cells in place of words for a missing value, and with a list of these words."""
     if table.format not in _FORMATS:
         return table
     found = {cell.strip() for row in table.rows for cell in row}.intersection(_NULLS)

@@ -11,7 +11,7 @@ _DASHES = re.compile(r"[-=]+")
 
 
 def check_one_table(lines: Sequence[str], at: int) -> None:
-    """Reject a second table below the first, whose rows would be read as rows of the first one.
+    """Reject a second table below the first one: its rows would be read as rows of the first table.
 
     `at` is the number of the header line; dashes are below it.
     """

@@ -113,7 +113,7 @@ def ask_for_ended_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
         column = view.by_header[found[0].header] if found and found[0].score > _SURE else None
         rows = sorted(inactive_rows(column)) if column else []
         naming = view.by_header[part.fields["Group"].header] if "Group" in part.fields else None
-        # Inside another object, a status is that of the members of a group.
+        # A status in a different object from the name of the group may be the status of its members.
         if column is None or naming is None or not rows or _place(column) != _place(naming):
             continue
         names = [naming.cells[n] for n in rows]

@@ -44,7 +44,7 @@ class SampleTable(msgspec.Struct):
     records: str | None = None
     # Columns whose cells are JSON arrays.
     lists: list[str] = []
-    # The first lines or records of the file, cut off. `raw_without_secrets` hides the secrets in them.
+    # The first lines or records of the file, each truncated. `raw_without_secrets` hides the secrets in them.
     raw: list[str] = []
     evidence: list[str] = []
     # Other lines that could be the header.

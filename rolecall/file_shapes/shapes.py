@@ -94,7 +94,7 @@ class FileProposal(msgspec.Struct, rename="camel"):
     evidence: list[str]
     file_group: str | None
     contents: list[ContentProposal]
-    # The first lines or records of the file, cut off and without secrets.
+    # The first lines or records of the file, each truncated and without secrets.
     raw: list[str]
     # The sheet that is read, if a workbook has several with data, and the names of all of them.
     sheet: str | None = None
@@ -118,7 +118,7 @@ class Understood(msgspec.Struct):
 
 
 class ProposalDetail(msgspec.Struct, rename="camel"):
-    """A proposed connector, for the body of an application, and the evidence for it."""
+    """A proposed connector, in the format of the body of an application, and the evidence for it."""
 
     connector: dict[str, Any]
     is_identity_source: bool

@@ -204,7 +204,7 @@ class NotificationFields(Body):
 
 class NotificationSettingsBody(NotificationFields):
     email: EmailBody | None = None
-    # Incoming webhooks, write-only. An empty string removes one.
+    # The URLs of incoming webhooks. They are write-only; an empty string removes a URL.
     slack_url: Annotated[Text, Field(max_length=LONGEST_URL)] | None = None
     teams_url: Annotated[Text, Field(max_length=LONGEST_URL)] | None = None
 

@@ -179,7 +179,8 @@ def _replacing(config: Config) -> Iterator[psycopg.Connection]:
             _put_old_back(db)
             raise
         fault("restore.before-commit")
-        # This is the commit of the restore: an interruption before it is undone, one after it is completed.
+        # This drop commits the restore. A restore that is interrupted earlier is undone; one interrupted later is
+        # completed.
         db.execute(f"DROP SCHEMA {migrate.ASIDE} CASCADE")
         fault("restore.after-commit")
         if key.exists():

@@ -104,7 +104,7 @@ async def require_own_people(
     """Refuse a new e-mail or type that the caller may not set.
 
     If the caller `is_limited`, also refuse events about people who do not report to the caller. The new supervisor must
-    then be the caller or a person who reports to the caller. Without an id, the event creates the person.
+    then be the caller or a person who reports to the caller. Without `identity_id`, the event creates the person.
     """
     if fields is not None and fields.email:
         await _require_free_email(db, caller, identity_id, fields.email)

@@ -40,7 +40,7 @@ async def authority_of(
         said = (
             f"{caller.name} saved the report and may no longer read its list"
             if caller.name
-            else "The report has no owner, and the audit does not say who saved it"
+            else "The report has no owner, and no audit entry shows who saved it"
         )
         refusal = f"{said}. Choose an owner, or save the report to take it over"
     return ScheduleAuthority(caller, None if scope in caller.scopes else refusal)

@@ -51,7 +51,7 @@ def plan(
     rule = {} if given.keys() & {AS_OF, FROM, UNTIL} else filters_of(report.period, known, now, config.timezone)
     columns, query = source.columns, dict[str, Any]()
     try:
-        # The period of a list without history is a problem already, so do not complain about its filters too.
+        # The period of a list without history is already reported as a problem, so do not convert it to filters.
         query = read_filters(source, {**(rule if has_past(known) else {}), **given})
     except Invalid as error:
         problems += error.problems

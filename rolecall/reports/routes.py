@@ -28,7 +28,7 @@ async def list_reports(db: Db, query: dict[str, Any]) -> Page[ReportDetail]:
 
 @operation("POST", "/", scope=Scope.CONFIG_MANAGE, status=201, body=NewReport)
 async def create_report(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ReportDetail:
-    """Save a report: a list with filters, columns, a period and a format. Also needs the scope of that list."""
+    """Save a report: a list with filters, columns, a period and a format. The scope of that list is needed too."""
     return await queries.get(db, await actions.create_report(db, caller, raw, facts, config))
 
 
@@ -40,7 +40,7 @@ async def get_report(db: Db, id: str) -> ReportDetail:
 
 @operation("PATCH", "/{id:str}", scope=Scope.CONFIG_MANAGE, body=ReportChanges)
 async def change_report(db: Db, id: str, caller: Caller, raw: Json, facts: Facts, config: Config) -> ReportDetail:
-    """Change the given fields; null removes `schedule` or `ownerId`. Also needs the scope of the report's list."""
+    """Change the given fields; null removes `schedule` or `ownerId`. The scope of the report's list is needed too."""
     await actions.change_report(db, caller, known_guid("Report", id), raw, facts, config)
     return await queries.get(db, id)
 
@@ -55,7 +55,7 @@ async def delete_report(db: Db, id: str, now: datetime) -> None:
 async def run_report(
     request: AnyRequest, pool: Pool, id: str, caller: Caller, raw: Json, facts: Facts, config: Config
 ) -> ASGIResponse:
-    """Run a report and return the file. Also needs the scope of the report's list.
+    """Run a report and return the file. The scope of the report's list is needed too.
 
     `filters` override the filters of the report with the same names; `format` overrides its format.
 

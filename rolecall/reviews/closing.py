@@ -17,7 +17,7 @@ from rolecall.reviews.remediating import request_removals
 from rolecall.reviews.shapes import ReviewDetail
 from rolecall.reviews.steps import NO_PERSON, ReviewStep, is_by_person, record_step
 
-_NO_RESPONSE = "No decision by {:%Y-%m-%d}. {}, as the review defines"
+_NO_RESPONSE = "No decision by {:%Y-%m-%d}. {}, as the review specifies"
 
 
 async def close_review(
@@ -110,7 +110,7 @@ async def _too_many(db: Db, review: ReviewDetail) -> str | None:
 
 
 async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: datetime, zone: ZoneInfo) -> None:
-    """Decide pending items as the review defines, and carry out all decisions that were not submitted."""
+    """Decide pending items as the review specifies, and carry out all decisions that were not submitted."""
     flag = review.on_silence is OnSilence.FLAG
     status = "Flagged" if flag else "Approved"
     said = _NO_RESPONSE.format(review.due_on.astimezone(zone), status)

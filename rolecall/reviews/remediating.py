@@ -59,7 +59,7 @@ class _Removal(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """Return who decided, in words: the reviewer, another person for the reviewer, or nobody in time."""
+        """Return a text that says who decided: the reviewer, another person for the reviewer, or nobody in time."""
         if self.decided_by == SYSTEM.id:
             return "no decision in time, so the review flags it"
         if self.decider and self.decided_by != self.reviewer_id:

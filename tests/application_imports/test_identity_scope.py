@@ -27,7 +27,7 @@ async def an_application_of(db: Db, *, is_source: bool) -> UUID:
 async def perform(
     client: httpx2.AsyncClient, db: Db, operation: str, application: UUID, secret: str
 ) -> httpx2.Response:
-    """Call an operation with a request that is valid except for the scope."""
+    """Call an operation with a valid request and the token `secret`, which may lack the scope."""
     headers = {"Authorization": f"Bearer {secret}"}
     body: dict[str, Any] = {}
     match operation:

@@ -1,4 +1,4 @@
-"""Test how downloads fail that no service answers, that are interrupted, or that a service cannot serve."""
+"""Test the errors of downloads: the service does not respond, is unavailable, or stops before the end of the file."""
 
 import threading
 from collections.abc import Iterator

@@ -23,7 +23,7 @@ from tests.listening import Api, an_api
 HERE = Path(__file__).parent
 HOOKS = "tests.contract.schemathesis_hooks"
 QUICK, THOROUGH = "examples,fuzzing", "examples,coverage,fuzzing,stateful"
-# The phases, the number of examples for each, and the least number of cases that all of them must generate.
+# The phases, the number of examples for each, and the minimum number of cases that they must generate in total.
 FORMS = {
     "short": (QUICK, 2, 300),
     "ci": (QUICK, 17, 1400),

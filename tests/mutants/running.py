@@ -228,7 +228,10 @@ class _Teller:
 
 
 def _run_again(tests: list[str], said: int) -> int:
-    """Import the package and the tests again and run them: first a few tests, so that few files are collected."""
+    """Import the package and the tests again, and run the tests in two rounds.
+
+    The first round has few tests: if one of them detects the mutant, the files of the others are not collected.
+    """
     for name in [name for name in sys.modules if name.partition(".")[0] in ("rolecall", "tests", "conftest")]:
         del sys.modules[name]
     for part in filter(None, (tests[:_FIRST], tests[_FIRST:])):

@@ -13,7 +13,7 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
-# The response to recipients whose local part is this word, perhaps with a number after it.
+# SMTP responses by the local part of the recipient, without digits at its end.
 REFUSED = {
     "unknown": "550 5.1.1 No such user here",
     "full": "452 4.2.2 Mailbox full",

@@ -1,6 +1,6 @@
-"""Send many notifications while a tenth of the addresses is refused and workers are killed: each arrives, most once.
+"""Send many notifications while a tenth of the addresses is refused and workers are killed: none is lost.
 
-A duplicate is allowed only if a killed worker left the outcome unknown. `ROLECALL_MESSAGES=10000` sends more;
+A notification may arrive twice only if a killed worker left the outcome unknown. `ROLECALL_MESSAGES=10000` sends more;
 `ROLECALL_WORKER_KILLS` kills more often.
 """
 

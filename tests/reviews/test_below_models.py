@@ -1,4 +1,4 @@
-"""Test items that are decided together with their model: when they move, return, or are decided by themselves."""
+"""Test items that are decided with their model: reassignment, returning access, comments and Keep Until."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -102,7 +102,7 @@ class Killing:
         return bool(status == "Closed")
 
     async def a_review(self, verb: str) -> str:
-        """Prepare a review that a process can open, decide or close, as the verb says."""
+        """Prepare a review for a process that opens, decides or closes it; `verb` is the operation."""
         draft = await a_draft(self.client, "Application", onSilence="flag", scope={"identityIds": [self.holder]})
         if verb != "open":
             await post(self.client, f"/api/reviews/{draft}/open")

@@ -21,7 +21,7 @@ async def close_intervals(db: Db, relation: Relation, number: int, keys: pl.Data
     await copy_in(db, f"closing ({key})", keys)
     # Without statistics the planner reads the whole table for a few keys.
     await execute(db, "ANALYZE closing")
-    # Assignments fire `note_former_holders`, schema/accounts.sql.
+    # For assignments, fires note_former_holders, schema/accounts.sql.
     await execute(
         db,
         f"""UPDATE {relation.table} r SET until_import = {number:d} FROM closing c

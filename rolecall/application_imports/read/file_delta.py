@@ -288,7 +288,7 @@ def _tables(
 
 
 def _half(on_read: OnRead, before: int) -> OnRead:
-    """Return a function that reports the bytes before the current file, and half of its argument."""
+    """Return a function that reports its argument halved, plus the bytes of the files before the current one."""
     return lambda read: on_read(before + read // 2)
 
 

@@ -256,7 +256,7 @@ def _ignored(table: ReadTable) -> Iterator[str]:
 
 
 def _stated_elsewhere(table: ReadTable) -> Iterable[str]:
-    """State nothing. The key is shown with the file, its columns or its questions, or `_left_out` counts its rows."""
+    """State nothing: the file, its columns or its questions show the setting, or `_left_out` counts its rows."""
     return ()
 
 

@@ -37,7 +37,7 @@ _PIECE = 1024 * 1024
 _QUERY = re.compile(r"\?[^\s'\"]+")
 _LONGEST_REASON = 300
 T = TypeVar("T")
-# Errors of a source. Most libraries raise `OSError`; a bad URL, for example, raises `ValueError`.
+# Errors of reading a location. Most libraries raise `OSError`; a bad URL, for example, raises `ValueError`.
 _ERRORS: tuple[type[Exception], ...] = (
     OSError,
     aiohttp.ClientError,
@@ -50,12 +50,12 @@ _ERRORS: tuple[type[Exception], ...] = (
 
 
 def source_errors() -> tuple[type[Exception], ...]:
-    """Return the classes of errors that mean that a source failed, including those of loaded libraries."""
+    """Return the classes of errors of reading or writing a location, including those of loaded libraries."""
     return (*_ERRORS, *library_errors())
 
 
 class OpenSource(Protocol):
-    """A file of a source, opened for reading."""
+    """An open file from the location of a schedule."""
 
     @property
     def name(self) -> str: ...

@@ -283,7 +283,7 @@ async def reassign_review_items(db: Db, id: str, form: Form, caller: Caller, fac
 @screen("POST", "/review-items/{id:str}/accept", limits=_ITEM)
 async def accept_review_item(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
     await accepting.accept(db, caller, id, given(form, "reason", "until"), facts)
-    return SeeOther(f"/review-items/{id}", "The risk was accepted until the date you gave.")
+    return SeeOther(f"/review-items/{id}", "The risk is accepted until the date you gave.")
 
 
 @screen("POST", "/reviews/{id:str}/decide", limits=_REVIEW)

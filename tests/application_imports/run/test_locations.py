@@ -26,7 +26,7 @@ REDIRECTING = ("Location", "URI", "Refresh", "Content-Location", "Link")
 
 
 class Server(msgspec.Struct):
-    """Serve a folder that is a root, and a file outside it."""
+    """A server with a folder that is a root and a file outside it; `asked` are the requested paths."""
 
     url: str
     asked: list[str]
