@@ -95,7 +95,7 @@ class Standing(msgspec.Struct, frozen=True):
     is_alone: bool = False
     # Everyone who made the request or is affected by it.
     parties: list[UUID] = []
-    # Of the reviewers who are asked now: the caller, and those for whom the caller has responded as a stand-in.
+    # Reviewers of the awaited type: the caller if asked, and those for whom the caller has responded as a stand-in.
     responds_as: list[UUID] = []
     # The caller is a token whose owner made the request in person or is affected by it.
     owner_is_party: bool = False

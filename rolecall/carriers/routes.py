@@ -16,9 +16,9 @@ _TAGS = ("Administration",)
 
 @operation("GET", "/{id:str}/carrier", scope=Scope.CONFIG_MANAGE, tags=_TAGS)
 async def get_carrier(db: Db, id: str, config: Config, now: datetime) -> CarrierDetail:
-    """Get the carrier of an application, its last steps, and its held, waiting and left requests.
+    """Get the carrier of an application, its last steps, and the requests that wait, are held or are left to people.
 
-    Its secret is not shown.
+    The secret of the carrier is not shown.
     """
     return await queries.get(db, known_guid("Application", id), config, now)
 

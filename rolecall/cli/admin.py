@@ -60,5 +60,5 @@ async def sign_in_link(config: "Config", db: "Db", email: str) -> str:
 
     person = await queries.person_with_email(db, email)
     if person is None:
-        raise CannotRun(f"No active person signs in with {email}, or several have this e-mail; check it")
+        raise CannotRun(f"No active person signs in with {email}, or several have this e-mail; check the e-mail")
     return f"{service_url(config)}/sign-in/{await actions.create_link(db, person.id, clock.now())}"

@@ -37,7 +37,7 @@ def doctor(data_dir: Path | None, as_json: bool) -> None:
         return await examine(db, config)
 
     try:
-        # Not `current_database`, because the checks report a schema of another version.
+        # Do not use `current_database`: it refuses a schema of another version, which the checks report.
         with folder.found_database(data_dir) as here:
             findings = folder.in_transaction(here, act, snapshot=True)
     except psycopg.OperationalError as error:

@@ -99,9 +99,9 @@ def perform(call: Call[T], patience: float) -> Flow[T]:
     waited, pause = 0.0, _FIRST_PAUSE
     while True:
         outcome = yield request
-        # Only pauses and items have no outcome.
+        # Only the steps `Pause` and `Item` have no outcome.
         assert outcome is not None
-        # Of the replies, only 503 is retried: with 429 (TooMany), the caller knows whether the work can wait.
+        # Retry no reply except 503: after 429 (TooMany), only the caller knows whether the work can wait.
         if isinstance(outcome, Reply) and outcome.status != 503:
             return _answer(call, outcome)
         asked = _seconds(outcome.retry_after) if isinstance(outcome, Reply) else 0.0

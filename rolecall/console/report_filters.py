@@ -67,7 +67,7 @@ async def _record_field(db: Db, source: ListSource) -> FilterField:
 
 async def _field(db: Db, source: ListSource, name: str) -> FilterField:
     reader = source.filters[name]
-    # In a list with a past, the required filter is the one for the time, which the period of the report can set.
+    # If a list can be read for a past time, this time is its only required filter, and the report's period can set it.
     return FilterField(
         name=name,
         label=_RECORDS.get(name, ""),

@@ -105,7 +105,7 @@ def make_pool(config: Config, url: str | None = None, **settings: str) -> Pool:
 async def _check_settings(base_url: str, db: Db) -> None:
     """Refuse a connection without the right `rolecall.base_url`, because triggers write it into webhook bodies.
 
-    If the setting is missing, the triggers would fail in the middle of a request.
+    Without the setting, the triggers would fail in the middle of a request.
     """
     in_force = await fetch_value(db, "SELECT current_setting('rolecall.base_url', true)")
     if in_force != base_url:

@@ -217,7 +217,7 @@ HOOKS_DAY = -3
 # One receiver works, one is down, and the third disables its webhook by the status 410.
 HOOKS = (
     Hook("Ticket system", "tickets", tuple(RequestEvent), 201, '{"ticket": "HAL-1042"}',
-         ("HAL-1042 is with the service desk", "HAL-1041 was closed: the account is made"), paused=True),
+         ("HAL-1042 is with the service desk", "HAL-1041 was closed: the account was created"), paused=True),
     Hook("Chat alerts", "alerts", (RequestEvent.CREATED, RequestEvent.REOPENED), 503, "Down for maintenance"),
     Hook("Old intranet", "intranet", (RequestEvent.COMPLETED,), 410, "This page has moved"),
 )  # fmt: skip
@@ -246,7 +246,7 @@ class Request(NamedTuple):
     group: str = ""
 
 
-# Requests before the last month, by day; the export of that day shows the result.
+# Requests before the last month, by day. The export of the same day shows the result of the request.
 EARLIER = {
     -310: Request("Add", FINANCE_LEDGER, Who("Supply Chain", 2), (_RELEASE,), "Pays suppliers until a treasurer starts",
                   ("approve", "assign", "resolve")),

@@ -136,10 +136,10 @@ def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDu
 
 
 def _lost_controls(control: UUID | None, proposal: AccessProposal, held: _HeldDuties) -> frozenset[ProposedAccess]:
-    """Return the losses that remove the control duty, if the person holds the duty or another open request gives it.
+    """Return the losses that remove the control duty, if the person holds it or another open request would give it.
 
-    For access of an account, that request counts only if it gives the same access. For access of a group, any open
-    request that gives the duty counts.
+    If the lost access is that of an account, the other request must give the same access. If it is that of a group, any
+    open request that gives the control duty counts.
     """
     promised = {key_of(each) for each, duties in proposal.waiting.items() if control in duties}
     return frozenset(

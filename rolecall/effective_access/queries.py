@@ -74,8 +74,8 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
         )
     first = await _first_imports(db, list(by_application), as_of)
     summaries = await applications.summaries(db, {*by_application, *first})
-    # Applications with accounts are already sorted; those without data follow, ordered by name.
-    # `pop` leaves only the applications without accounts in `first`.
+    # Applications with accounts are already sorted. Applications without accounts follow, ordered by name; `pop` leaves
+    # only these in `first`.
     found = [ApplicationAccess(summaries[id], of, first.pop(id, None)) for id, of in by_application.items()]
     unknown = [ApplicationAccess(summaries[id], [], moment) for id, moment in first.items()]
     return EffectiveAccess(identity_id, as_of, [*found, *unknown])

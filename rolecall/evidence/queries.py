@@ -32,7 +32,7 @@ async def find_identity(db: Db, text: str) -> UUID:
 
 
 async def evidence_of(db: Db, id: UUID, as_of: datetime | None, now: datetime) -> PersonEvidence:
-    # Events and requests are complete even as of a past time, so that the choice of a time hides none of them
+    # Read all events and requests, even for a past time, so that the choice of a time hides none of them
     # (docs/decisions/0046).
     events = await fetch_rows(db, "SELECT id FROM personnel_events WHERE identity_id = %(id)s", id=id)
     requests = await fetch_rows(db, "SELECT id FROM access_requests WHERE identity_id = %(id)s", id=id)

@@ -316,7 +316,7 @@ def find_memberships(view: View) -> list[Part]:
     is_pair = not about_people(view) and bool(GRANTED.intersection(names_of(group.header)))
     if len(view.profiles) > 5 and username.is_unique and not is_pair and not (kinds and kinds.users):
         return []
-    # Leave such a file to the rule for users: memberships alone would lack the users without a group.
+    # Leave a list of users with their groups to the rule for users: memberships would lack users without a group.
     has_all = about_people(view) or group.separator or not group.is_filled
     if username.is_unique and username.is_filled and has_all:
         return []

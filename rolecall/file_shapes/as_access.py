@@ -278,7 +278,7 @@ def _replaced(part: _Part, column: ColumnAccount, sign: Sign) -> list[str] | Non
         return [] if cells == field and _is_alone(part, field) else _sources(part, field)
     if cells != field and sign in (Sign.LIST, Sign.RECORDS):
         return None
-    # Levels can be added to ticks that a person chose: the ticks then become values too.
+    # A column of levels can be added to columns of ticks that a person chose; the ticks are then read as values too.
     can_change = cells == "Value" and across["cells"] == "Access" and "columns" in across
     return [] if across["headers"] == field and (across["cells"] == cells or can_change) else None
 
@@ -328,7 +328,7 @@ def _blank_skipped_words(shape: Json, header: str) -> None:
 
 
 def _remove_for_unpivot(part: _Part, field: str) -> list[str]:
-    """Stop mapping the only column of a field, and return it for `unpivot`, which reads it with the new column.
+    """Remove the mapping of the only column of a field; return the column, so that `unpivot` reads it with the new one.
 
     Keep its separator. Return an empty list if the content already has an `unpivot`.
     """

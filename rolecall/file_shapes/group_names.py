@@ -16,7 +16,7 @@ from rolecall.file_shapes.values import read_rows
 
 # The key of an answer that reads holders as groups. Its value is their column and names, joined by SEPARATOR.
 GROUPS = "groups"
-# What Windows calls the owner of an object, whoever that is; without spaces, as `fold` returns it.
+# Windows names that stand for the owner of any object, without spaces, as `fold` returns them.
 _OWNERS = {"ntauthority\\self", "creatorowner", "creatorgroup", "ownerrights"}
 _EVERYONE = {
     "everyone", "everybody", "allusers", "authenticatedusers", "interactive", "public", "jeder", "toutlemonde",

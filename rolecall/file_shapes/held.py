@@ -210,7 +210,7 @@ def _state_in_system(view: View, part: Part, taken: Set[str]) -> Profile | None:
 
 
 def _state_beside(view: View, taken: Set[str]) -> Meaning | None:
-    """Return a second column of states, named `state` or `status`, with a known word: it may be about the grant."""
+    """Return a second column, named `state` or `status`, with a known word; it may be the state of the grant."""
     found = view.fields(Content.USERS, taken).get("Active")
     is_state = found is not None and bool(_STATUS & words_of(found.header)) and not is_inverted(found.header)
     return found if found and is_state and view.by_header[found.header].statuses else None

@@ -23,7 +23,7 @@ _KIND_OF_HELD = {"type", "kind", "security", "name"}
 _MOST_KINDS = 8
 _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}
 _PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=\S)")
-# After the prefix of an identity of another provider, which is read whole.
+# Follows the prefix of an identity of another provider. Such an identity is read with its prefix.
 _PATH = "//"
 _ID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-|S-1-5-21-")
 # Names that cloud providers use for everyone.

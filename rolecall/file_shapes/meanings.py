@@ -34,7 +34,7 @@ _STATE_WORDS = {word for word in ACTIVE.keys() - YES_NO.keys() if not word.isdig
 }  # fmt: skip
 # Headers of IDs that are not always IDs of employees.
 _ANY_ID = {"externalid", "badge"}
-# Headers of logins, and of yes and no for whether an account can log in.
+# Headers that mean a username or, above yes and no, whether an account can log in.
 _CAN_LOGIN = {"login"}
 _NO_LOGIN = {"days", "count", "review", "reviewed", "certification", "certified"}
 _OF_LOGINS = {"unsuccessful", "failed", "failures", "attempts", "retries", "time", "date"}
@@ -102,7 +102,7 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
     # Neither the number of days since a login nor the date of a review is the date of a login.
     if field == "Last Login" and words & _NO_LOGIN:
         return
-    # Neither the number of failed logins nor the date of one is a login.
+    # A header such as Failed Logins or Login Time does not mean a username.
     if field == "Username" and words & (_NO_LOGIN | _OF_LOGINS):
         return
     # Do not judge a header by single words if the whole header is known to mean another field.

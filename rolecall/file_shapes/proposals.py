@@ -306,9 +306,9 @@ def _follow_username(users: Part, other: Part) -> None:
 
 
 def _leave_out_repeats(files: Sequence[ReadFile]) -> None:
-    """Drop a further content of a file if the same kind of content is the first one of this or another file.
+    """Drop each content after the first of its file if it is the first content of this or of another file.
 
-    Roles of accounts become permissions instead if no content has any.
+    If no content has permissions, roles of accounts become permissions and are not dropped.
     Derive users only if no content lists them, and from one content only.
     """
     own = {file.parts[0].content for file in files if file.parts}

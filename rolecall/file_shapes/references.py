@@ -143,7 +143,7 @@ def _ask_to_leave_out(part: Part, header: str, words: list[str], text: str) -> N
 
 
 def _values(view: View, part: Part, field: str) -> list[str]:
-    """Return the different values of a field that is read from one column; none if it is built by a pattern."""
+    """Return the different values of a field that is read from one column; none if it is built from a pattern."""
     if field not in part.fields:
         return []
     column = read_rows(view, part, part.fields[field].header)

@@ -109,7 +109,7 @@ def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[
 # Members that may name an object in a list, best first.
 _LOGINS = ("userprincipalname", "username", "login", "samaccountname", "email", "mail")
 _NAMING = (*_LOGINS, "value", "display", "displayname", "name", "role", "rolename", "groupname", "id")
-# In lists other than addresses, names that people know come before values.
+# The same for lists of anything but addresses and phone numbers. There, `value` is often an ID.
 _SHOWN = (*_LOGINS, "display", "displayname", "name", "role", "rolename", "groupname", "value")
 _PLAIN = re.compile(r"[\w:-]{1,60}")
 

@@ -24,7 +24,7 @@ _FORMATS = ("JSON", "JSON lines")
 def name_with_scope(view: View, part: Part, groups: Profile) -> bool:
     """Name groups such as `shop: reader` if roles of the same name belong to different places; return whether they do.
 
-    Read a record for each entry of the list, because the values of two columns of lists do not belong to each other.
+    Read a record for each entry of the list: two columns of lists would not show which role belongs to which place.
     """
     outer, _, member = groups.header.partition("[].")
     records = view.table.records or ""

@@ -132,7 +132,7 @@ class _LakeCopy:
         return names == list(self.table.columns)
 
     def _replace(self) -> Synced:
-        # The merge that this replaces may have counted rows already.
+        # Start from zero, because a merge before this may have counted rows.
         self.written = 0
         write_deltalake(
             _made(self.place),

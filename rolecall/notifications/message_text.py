@@ -30,7 +30,7 @@ EXAMPLES = {
     "application": "Payroll",
     "why": "The supervisor approves added and changed access",
     "due": "Friday, 4 December 2026",
-    "silence": "After 7 working days your supervisor can respond too; until someone does, nothing changes",
+    "silence": "After 7 working days, your supervisor can respond too; until someone does, nothing changes",
 }
 _FACTS = {
     "person": "Person",

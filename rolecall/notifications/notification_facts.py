@@ -193,7 +193,7 @@ def _silence(reminders: Reminders) -> str:
         return "The request waits until someone responds"
     to = "your supervisor" if reminders.escalate_to is EscalateTo.SUPERVISOR else "the administrators"
     days = reminders.in_words(reminders.escalate_after_days)
-    return f"After {days} {to} can respond too; until someone does, nothing changes"
+    return f"After {days}, {to} can respond too; until someone does, nothing changes"
 
 
 _EVENTS = {

@@ -24,9 +24,9 @@ _OWNED = {
 _REMINDERS = ("ReviewDue", "ReviewReminded")
 # What happens to items without a decision after the due date.
 _SILENCE = {
-    OnSilence.ESCALATE: "After the due date the owner of the review is notified; the items stay undecided",
-    OnSilence.FLAG: "After the due date access without a decision is flagged for removal",
-    OnSilence.APPROVE: "After the due date access without a decision is kept",
+    OnSilence.ESCALATE: "After the due date, the owner of the review is notified; the items stay undecided",
+    OnSilence.FLAG: "After the due date, access without a decision is flagged for removal",
+    OnSilence.APPROVE: "After the due date, access without a decision is kept",
 }
 
 

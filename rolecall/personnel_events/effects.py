@@ -85,7 +85,7 @@ async def apply_changes(db: Db, event: LockedEvent, now: datetime) -> None:
     if {"email_address", "type"} & columns.keys() and not await queries.confirms_email(db, event.id):
         await _withhold_email(db, event, signs_in_with, str(columns.get("email_address", before.email_address)), now)
     await drop_changes(db, event)
-    # Sort keys are not fields of their own.
+    # Omit the sort keys, which are computed from other fields.
     names = [name.replace("_", " ") for name in columns if not name.endswith("_key")]
     names += [f"custom field {number}" for number in custom]
     await record_activity(

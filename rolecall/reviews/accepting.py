@@ -101,7 +101,7 @@ async def postpone_removals(db: Db, caller: Caller, request_ids: Sequence[UUID],
     )
     for request_id, until in rows:
         text = f"The access is accepted until {until.astimezone(zone):%Y-%m-%d}"
-        # In this order each request moves once: SNOOZE makes an open request snoozed.
+        # The order matters: after SNOOZE, an open request is snoozed, and _SNOOZE_AGAIN would move it a second time.
         for move in (_SNOOZE_AGAIN, SNOOZE):
             await moving.move(db, move, [request_id], caller, now, text, snoozed_until=until)
 

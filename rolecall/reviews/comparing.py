@@ -311,10 +311,10 @@ async def _reopen(db: Db, run: ComparedImport, which: str, said: str, now: datet
 
 
 async def _uncover_returned(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Record withdrawn items whose access returned within a year after their review ended; nobody decided about it.
+    """Record withdrawn items whose access returned within a year after their review ended.
 
-    The review then no longer covers the application. Access that a request approved after the review was opened is left
-    out.
+    Nobody decided about this access, so the review no longer covers the application. Access that a request approved
+    after the review was opened is left out.
     """
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(

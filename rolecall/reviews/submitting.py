@@ -62,7 +62,7 @@ async def submit(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Su
         )
     await permitted.require_independent(db, [item.id for item in own], acting.people)
     if body.statement and body.statement != review.statement:
-        raise Invalid.on("statement", f"Statement must be that of the review: {review.statement}")
+        raise Invalid.on("statement", f"Statement must be the statement of the review: {review.statement}")
     now = await _moment(db, review.id, own, facts.now)
     submission = await _sign(db, caller, review, reviewer_id, own, now)
     ahead = [item.id for item in own if item.is_followed and item.decision in KEPT]

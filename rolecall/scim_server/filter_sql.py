@@ -32,7 +32,7 @@ _SIGNS = {
     CompareOperator.LT: "<",
     CompareOperator.LE: "<=",
 }
-# Not LIKE, because `%` and `_` in a value must have no special meaning.
+# Do not use LIKE, which treats `%` and `_` in a value as wildcards.
 _TEXT = {
     CompareOperator.CO: "strpos({found}, {wanted}) > 0",
     CompareOperator.SW: "starts_with({found}, {wanted})",

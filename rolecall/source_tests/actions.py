@@ -133,7 +133,7 @@ async def _understood(
     fed = [each for each in groups if first and each.id == first.id]
     text = _LINES(records)
     try:
-        # In a child process with limits on memory and time, because the records come from another system.
+        # Use a child process with limits on memory and time, because the records come from another system.
         found = await read_in_child([(each, text) for each in fed], config.timezone)
     except Invalid as error:
         found = [UnderstoodRows(problem=error.problems[0].message) for _ in fed]

@@ -99,7 +99,7 @@ async def _write(writing: Writing, pages: AsyncIterator[RecordPage], most_bytes:
     async for page in pages:
         count += len(page)
         held += page.lines()
-        # Hold back the first record until a second one follows.
+        # Do not write the first record before a second one follows: a single record is written differently.
         if count > 1:
             await writing.write(held)
             held = b""

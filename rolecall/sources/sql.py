@@ -108,7 +108,7 @@ class PostgresConnection(SourceConnection):
             await self._db.execute(f"SET LOCAL statement_timeout = {self._seconds * 1000}")
             # Reject SQL injection into the COPY: with binary results, PostgreSQL accepts only a single statement.
             await self._db.execute(f"EXPLAIN {query}", binary=True)
-            # Line breaks around the query, because it may end with a comment.
+            # Put line breaks around the query, because it may end with a comment.
             columns = await self._db.execute(f"SELECT * FROM (\n{query}\n) AS r LIMIT 0")
             _refuse_same_names(columns.description or ())
             statement = f"COPY (SELECT to_jsonb(r) FROM (\n{query}\n) AS r) TO STDOUT"
@@ -182,7 +182,7 @@ def _opened(path: Path, seconds: float) -> sqlite3.Connection:
     db = sqlite3.connect(
         f"file:{quote(str(path))}?mode=ro", uri=True, timeout=seconds, check_same_thread=False, isolation_level=None
     )
-    # Before the authorizer is set, because it denies BEGIN.
+    # Begin before the authorizer is set, because it denies BEGIN.
     db.execute("BEGIN")
     db.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _MAY else sqlite3.SQLITE_DENY)
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)

@@ -105,7 +105,7 @@ def forms_of(url: str, text: str) -> list[Form]:
 
 
 def filled(form: Form, button: Field | None, values: dict[str, str]) -> dict[str, Any]:
-    """Return the fields of the form, with `values` filled into empty ones. A select sends only its own options."""
+    """Return the fields of the form. Fill empty fields from `values`, except selects, which send only their options."""
     sent: dict[str, Any] = {}
     for field in [*form.fields, *([button] if button else [])]:
         typed = "" if field.kind == "select" else values.get(field.name.rpartition(".")[2], "")

@@ -20,8 +20,8 @@ from tests.duties.separating import a_duty, a_rule
 from tests.holdings import a_finished_import, an_account
 
 _TODAY = datetime.now(UTC).date().isoformat()
-# Everything that a person who sees only their own records can read: lists, filters, searches, pickers and exports,
-# even with hidden ids.
+# The pages and exports that people who see only their own records can open: lists, filters, searches and pickers,
+# also with the ids of hidden records.
 LISTED = (
     *("/", "/search?q=Zim", "/search?q=zz-", "/people?q=Zim", "/people?q=zoe@hidden.example", "/stand-ins"),
     *("/notifications", "/reviews", "/applications", "/requests", "/requests?asks=Approve", "/requests?asks=Verify"),

@@ -152,7 +152,7 @@ class Reach:
             for function in self.mentions[name]:
                 tests = self._calling(function)
                 found |= tests
-                # A function that no traced test calls runs in a process that a test starts.
+                # If no traced test calls the function, assume that it runs in a process that a test starts.
                 further |= set() if tests else {(_package(function.file), function.name)}
             waiting += further - seen
             seen |= further

@@ -28,7 +28,7 @@ async def test_reviewer_gets_one_message_with_all_facts(db: Db, company: Company
             "Hello Grace Hopper",
             "Ada Lovelace",
             "The supervisor approves added and changed access",
-            "After 7 working days your supervisor can respond too",
+            "After 7 working days, your supervisor can respond too",
             f"http://rolecall.test/requests/{request}",
         ):
             assert said in text

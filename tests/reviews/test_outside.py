@@ -1,4 +1,4 @@
-"""Test reviews with absent holders, three stages, renamed access, and requests that end late."""
+"""Test reviews whose reviewers or holders change, renamed access, canceled removals, and concurrent completion."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

@@ -323,7 +323,7 @@ def _with_columns(group: InputGroup, table: Table) -> Table:
 def _shaped(group: InputGroup, table: Table) -> Table:
     if group.shape is None:
         return table
-    # Users are derived from memberships or permissions. Permissions have all fields of both.
+    # Users are derived from memberships or permissions. Permissions also have all fields of memberships.
     content = Content.PERMISSIONS if group.is_derived else group.content
     made = shaping.shaped(table, group.shape, group.columns, content)
     if not group.is_derived:

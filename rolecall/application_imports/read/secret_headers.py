@@ -26,7 +26,7 @@ def hidden_columns(headers: Sequence[str], mapped: Iterable[str], shape: FileSha
 _MEMBER = r'"[^"]*"\s*:'
 # Values in JSON: a text with the punctuation after it, and a number with the punctuation before it.
 _TEXT, _NUMBER = r'"(?:[^"\\]|\\.)*"(\s*[,\]}])', r"([:\[,]\s*)-?\d[\d.eE+-]*"
-# The end of a name in JSON that is a text inside other JSON.
+# The end of a member name in JSON that is stored as a string in other JSON.
 _INNER = r'\\"\s*:'
 # A member whose value is a name, in an object such as {"name": "password", "value": "…"}.
 _NAMED = rf'(?i)"(?:{"|".join(NAMES_OF_PAIRS)})"\s*:\s*"[^"]*"'

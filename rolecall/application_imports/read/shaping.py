@@ -146,7 +146,7 @@ class ShapedTable:
             filled = pl.when(cell.str.strip_chars() != "").then(cell).forward_fill()
             if place != places[0]:
                 filled = filled.over((pl.col(places[0]).str.strip_chars() != "").cum_sum())
-            # Write to temporary columns, because the other columns need the blank cells of the first.
+            # Write to temporary columns, because the first column, not filled yet, limits how far others are filled.
             self.frame = self.frame.with_columns(filled.fill_null("").alias(f"filled {place}"))
         self.frame = self.frame.with_columns(pl.col(f"filled {place}").alias(place) for place in places).drop(
             f"filled {place}" for place in places
@@ -219,7 +219,7 @@ class ShapedTable:
         self.frame = self.frame.drop("header", "cell")
 
     def _cells(self, position: str, index: list[str]) -> pl.DataFrame:
-        """Return a row for each cell of a column that is not blank: the columns `index`, the header and the cell."""
+        """Return a row for each non-blank cell of a column: the columns `index`, the header and the cell."""
         header = pl.lit(self.headers[int(position)]).alias("header")
         return self.frame.select(*index, header, pl.col(position).alias("cell")).filter(pl.col("cell") != "")
 

@@ -205,7 +205,7 @@ def _unpivot(table: ReadTable) -> Iterator[str]:
     if matrix.headers == matrix.cells:
         yield f"{matrix.cells} is read from {counted(across, 'column')}"
     else:
-        yield f"The headers of {counted(across, 'column')} give {matrix.headers}, the cells {matrix.cells}"
+        yield f"The headers of {counted(across, 'column')} give {matrix.headers}; their cells give {matrix.cells}"
 
 
 def _join(table: ReadTable) -> Iterator[str]:

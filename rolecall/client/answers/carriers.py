@@ -34,7 +34,7 @@ class CarrierBrake(Answer):
 
 
 class Carrier(Answer):
-    """The carrier of an application with its last steps and its held, waiting and left requests."""
+    """The carrier of an application with its last steps and the requests that wait, are held or left to people."""
 
     kind: str
     url: str

@@ -75,7 +75,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
             "steps": [
                 ("Add your HR system as the first application", "/applications/new", progress.applications),
                 ("Upload its first files", "/applications", progress.imports),
-                ("Check the people that were imported", "/identities", progress.identities),
+                ("Check the people who were imported", "/identities", progress.identities),
                 ("Define in a model who gets which access", "/access-models", progress.models),
                 ("Onboard a person and follow the requests", "/events/new?type=Onboard", progress.requests),
             ],
@@ -142,7 +142,7 @@ def _drawn(bars: list[Stack]) -> list[str]:
 @screen("GET", "/search", limits=OWN, query={"q": some_words})
 async def show_results(db: Db, person: Person, caller: Caller, query: dict[str, Any]) -> HtmlPage:
     words = query.get("q") or ""
-    # The search also finds kinds of records that the role does not allow.
+    # Leave out records of kinds that the person may not see: the search finds records of all kinds.
     found = [one for one in await finding.search(db, words, caller) if _SCOPES[one.kind] in caller.scopes]
     screens = [
         finding.SearchResult("Screen", name, "", address)
