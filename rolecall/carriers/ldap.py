@@ -144,7 +144,7 @@ class _Change:
         name = self._carrier.active_attribute
         value = self._carrier.active_value if active else self._carrier.inactive_value
         if _is_control(name):
-            # Keep the other bits, such as that of a password that never expires.
+            # Keep the other bits, such as the one that says that the password never expires.
             number = _control(entry)
             value = str(number & ~_DISABLED_BIT if active else number | _DISABLED_BIT)
         if value:

@@ -129,7 +129,7 @@ MODELS = (
 
 
 class HeldGrant(NamedTuple):
-    """A permission that a person held directly, in addition to their groups; `until=1` means that they still do."""
+    """A permission that a person held directly, in addition to their groups; `until=1` means until now."""
 
     application: Application
     who: Who

@@ -83,8 +83,8 @@ async def things_of(db: Db, id: UUID, evidence: PersonEvidence) -> list[UUID]:
 
 
 async def links(db: Db) -> AsyncIterator[tuple[int, int, str]]:
-    """Stream the chain, number and digest of each entry, so that each chain can be followed from start to head."""
-    # Only digests, because a bundle must not contain the entries of other people.
+    """Stream chain, number and digest of every entry, so that each chain can be followed from its start to its head."""
+    # Read only digests, because a bundle must not contain the entries of other people.
     async for chain, number, digest in stream_rows(
         db,
         """SELECT chain, number, encode(sha256(convert_to(entry, 'UTF8')), 'hex') FROM audit_events ORDER BY number""",

@@ -27,7 +27,7 @@ _ROWS = (
     "headerLine", "headers", "skipLines", "delimiter", "aligned", "columnStarts", "mergeExtraFields", "fillDown",
     "sheet", "records", "skipRowsWhere",
 )  # fmt: skip
-# Words for no access and no group, which are left out as in a proposal.
+# Words for no access or no group. Their rows are left out, as in a proposal.
 _NOTHING = [*NOTHING_HELD, *REFUSES]
 _NO = sorted(word for word, value in YES_NO.items() if not value)
 BY_A_PERSON = "Chosen by a person"

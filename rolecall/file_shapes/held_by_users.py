@@ -46,7 +46,7 @@ _MOSTLY = 0.5
 def held_by(view: View, everything: View, users: Part) -> list[Part]:
     """Return the memberships and permissions of accounts; name unread columns in the evidence of the accounts.
 
-    `everything` also has the rows of groups.
+    `view` has only the rows of accounts, and `everything` also has the rows of groups.
     """
     lists = sorted((each for each in view.profiles if _lists_groups(each, users.fields)), key=_rank_of_list)
     held, numbered = held_together(lists), numbered_groups(everything)

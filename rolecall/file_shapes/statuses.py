@@ -160,7 +160,7 @@ def _combine(part: Part, columns: Sequence[Profile]) -> bool:
         ]
         values[" ".join(word or _BLANK for word in combination)] = "Yes" if all(says) else "No"
     del part.fields["Active"]
-    # The words already say who is active.
+    # Remove `invert`, because the new values already take inverted columns into account.
     part.shape.pop("invert", None)
     names = [each.header for each in columns]
     part.shape.setdefault("join", {})["Active"] = " ".join(f"{{{name}|else({_BLANK})}}" for name in names)

@@ -151,7 +151,7 @@ class _LakeCopy:
         frames = self._frames(self.table.statement(f"age(t.xmin) <= age('{since:d}'::xid8::xid)"))
         first = next(frames, None)
         if first is None:
-            # Nothing is committed: the older position stays valid, and only makes the next sync look further back.
+            # Commit nothing: the older position stays valid, although the next sync has to look further back.
             return
         changed = self._stream(_after(first, frames))
         merge = target.merge(

@@ -79,7 +79,7 @@ DISCOVERY = ("ServiceProviderConfig", *_LISTS)
 
 
 def discover(place: str, id: str, config: Config) -> tuple[list[Resource] | None, Any]:
-    """Return the list at an endpoint, or the one document that is asked for; the other value is None."""
+    """Return the list of an endpoint and None, or None and the single document that is requested."""
     if place == "ServiceProviderConfig" and not id:
         return None, service_provider(config)
     found = _LISTS[place](config) if place in _LISTS else []

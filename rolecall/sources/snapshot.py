@@ -170,7 +170,7 @@ async def complete(connection: SourceConnection, content: SourceContent) -> Asyn
         if not is_shaped:
             yield page
             continue
-        # Yield in parts: `each` can turn a page into many times as many records.
+        # Yield in parts, because `each` can multiply the records of a page.
         shaped = snapshot.shape(page)
         for at in range(0, max(len(shaped), 1), _PART):
             yield RecordPage(shaped[at : at + _PART])

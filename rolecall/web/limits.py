@@ -7,7 +7,7 @@ from datetime import datetime
 
 from rolecall.core.errors import RateLimited
 
-# Limits per minute. The first is the highest, because the secret of a token cannot be guessed.
+# Limits per minute. The limit of failed authentications is high, because nobody can guess the secret of a token.
 FAILED_AUTHENTICATIONS = 300
 SIGN_INS_FROM_AN_ADDRESS = 60
 SIGN_INS_OF_A_PERSON = 10

@@ -30,7 +30,7 @@ from tests.webhooks.sending import Post, a_hook, deliveries, delivery, outcomes
 
 
 async def claim(db: Db, limit: int = 100) -> list[Claim]:
-    """Claim deliveries as a worker that then dies."""
+    """Claim deliveries, like a worker that dies before it sends them."""
     async with db.transaction():
         now = clock.now()
         return await outbox.claim(db, await outbox.lock_due_hooks(db, now), limit, now)

@@ -33,7 +33,7 @@ class NameIndex(NamedTuple):
 
 
 class _NamedTable(NamedTuple):
-    """A table that assigns numbers to names: its columns for the name, and the columns of files for the name."""
+    """A table that assigns numbers to names. `name` and `in_files` are the name columns of the table and of files."""
 
     table: str
     name: list[str]

@@ -270,7 +270,7 @@ def _read_xlsx(content: bytes, shape: FileShape | None) -> Table:
     sheet = read_sheet(content, shape.sheet)
     table = _framed_sheet(sheet.frame, shape)
     others = ", ".join(sheet.others[:_MOST_NAMED])
-    # If the shape names a sheet, the author of the shape knows the other sheets.
+    # Do not mention other sheets if the shape names one: its author knows the others.
     if not others or shape.sheet:
         return table
     note = f"only the sheet {sheet.name} is read, others have data too: {others}; set shape.sheet to read another"

@@ -88,7 +88,7 @@ async def _page(
         "over_time": conflict_chart(conflict, *spans, facts.now.astimezone(facts.zone)),
         "removals": removals(conflict.sides, await queries.removal_requests(db, conflict.identity.id)),
         "supervisor": (await identities.get(db, str(conflict.identity.id))).supervisor_name,
-        # The number of holders without this person.
+        # The number of holders other than this person.
         "remaining": {id: count - 1 for id, count in counts.items()},
         "control": next((duty for duty in rule.duties if duty.id == rule.committed.without), None),
         "owners": await console.people_names(db, [rule.committed.owner_id] if rule.committed.owner_id else []),
