@@ -1,5 +1,6 @@
 """Test that unread references to groups are reported: the number of a primary group, and groups that are members."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,14 @@ def test_groups_of_one_person_are_not_asked_about(tmp_path: Path, pairs: str) ->
 
     assert questions(tmp_path, export=text) == []
     assert ("ada", "staff") in imported(tmp_path, export=text).memberships
+
+
+def test_names_of_groups_in_a_list_that_is_not_read_are_asked_about(tmp_path: Path) -> None:
+    ids = [f"a1b2c3d4-000{n}-11ee-8000-da7ad0900000" for n in (1, 2)]
+    users = [{"login": "ada", "name": "Ada Byron", "email": "a@x.com", "roles": ids}]
+    levels = [{"id": id, "title": title} for id, title in zip(ids, ("Admin", "Viewer"), strict=True)]
+
+    assert questions(tmp_path, export=json.dumps({"users": users, "levels": levels})) == [
+        "roles names groups by their IDs. The list levels has names for them (title), which are not read. Import with "
+        "the IDs as names?"
+    ]
