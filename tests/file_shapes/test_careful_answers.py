@@ -126,7 +126,7 @@ def test_members_of_roles_rights_and_principals_of_a_database_are_read_together(
 
 
 def test_roles_of_a_json_api_keep_their_ids(tmp_path: Path) -> None:
-    found = answered(tmp_path, ["users-of-a-json-api.json"], "Pending means active", "Yes, with the IDs")
+    found = answered(tmp_path, ["users-of-a-json-api.json"], "Pending means active", "Yes, by id")
 
     assert found.inactive == {"boris.ivanov@acme.example"}
     assert ("dina.haddad@acme.example", "ffffffff-dead-11ee-8000-da7ad0900005") in found.memberships
