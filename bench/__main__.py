@@ -40,7 +40,7 @@ NAMES = [
     "sources",
     "console",
 ]
-# Run only by name: by estimate it takes an hour and 40 GB of disk.
+# Runs only if it is named as an argument: it takes about an hour and 40 GB of disk.
 LONG = ["large"]
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 

@@ -286,7 +286,7 @@ def _stalled_item(row: Sequence[Any]) -> StalledItem:
         # An open request waits for its assignee, if it has one.
         [item.assignee] if item.assignee and item.status == WorkStatus.OPEN else list(asked.values()),
         waiting_since=since,
-        # Set by `stalled`, which knows the time.
+        # A placeholder: `stalled` computes the days from the current time.
         waiting_days=0,
         reasons=reasons or [],
     )

@@ -128,7 +128,7 @@ def rows_of(db: Db, which: Filter) -> AsyncIterator[Row]:
     return rows(db, which.sql, order, **which.values)
 
 
-# One statement, so that heads, checkpoints and entries come from one snapshot during concurrent writes. Heads and
+# Use one statement, so that heads, checkpoints and entries come from one snapshot during concurrent writes. Heads and
 # checkpoints have the lowest place, because the walk needs them before the entries.
 _EVERYTHING = """
     SELECT * FROM (

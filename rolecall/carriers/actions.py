@@ -25,7 +25,7 @@ from rolecall.work_items.actions import record_activity_of
 _IDENTITY_SOURCE = "An identity source describes people and cannot have a carrier"
 # The keys that LDAP needs.
 _LDAP_NEEDS = ("accountsPath", "accountAttribute", "objectClasses", "groupsPath", "groupAttribute", "memberAttribute")
-# The keys that only one kind uses.
+# The keys that only one kind of carrier uses.
 _OF_LDAP = frozenset(
     {"objectClasses", "nameAttribute", "activeAttribute", "activeValue", "inactiveValue", "memberAttribute"}
     | {"memberValue", "startTls"}

@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 def carrier_lock(application_id: UUID) -> int:
     """Return the key of the advisory lock that a worker holds while it carries out requests of an application."""
-    # Not the lock of a build: a carrier and an import of the same application may run at the same time.
+    # Do not use the lock of a build: a carrier and an import of the same application may run at the same time.
     return build_lock(application_id) ^ (1 << 62)
 
 

@@ -38,7 +38,7 @@ def create(email: str, data_dir: Path | None) -> None:
         return f"{service_url(config)}/sign-in/{secret}"
 
     click.echo(with_made_database(data_dir, act))
-    # On stderr, so that stdout contains only the link.
+    # Print this on stderr, so that stdout contains only the link.
     click.echo(f"{email} is now an administrator; the sign-in link works once", err=True)
 
 

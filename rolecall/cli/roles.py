@@ -66,7 +66,7 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
         websockets=False,
         backlog=1024,
         backpressure=_MOST_CONNECTIONS,
-        # HTTP/2 without TLS has no header timeout, and no client needs it.
+        # Do not serve HTTP/2: without TLS it has no header timeout, and no client needs it.
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=_HEADERS_TAKE_MILLISECONDS),
         # Below this level, Granian only warns that its single-process mode is new.

@@ -49,7 +49,7 @@ class Lost(msgspec.Struct, frozen=True):
 
 
 class Pause(msgspec.Struct, frozen=True):
-    """A step of a flow: wait."""
+    """A step of a flow: wait some time."""
 
     seconds: float
 

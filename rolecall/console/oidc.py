@@ -196,7 +196,7 @@ async def _ask(
                     raise Unreachable("its answer is too long")
     except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
         raise Unreachable("it does not answer") from error
-    # The token endpoint answers an invalid or used code with an error of the client (RFC 6749, section 5.2).
+    # The token endpoint responds to an invalid or used code with a client error (RFC 6749, section 5.2).
     if method == "POST" and 400 <= status < 500:
         raise SignInRefused("Your provider did not accept the sign-in")
     if status != 200:

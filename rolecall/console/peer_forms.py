@@ -12,7 +12,7 @@ from rolecall.sources.shapes import SourceDetail
 
 # msgspec gives the position only in the text of its error.
 _BYTE = re.compile(r"byte (\d+)")
-# The number of characters before a JSON error that a message quotes.
+# The number of characters that a message quotes before the place of a JSON error.
 _NAMED = 20
 _TEXTS = ("kind", "url", "username", "authentication", "header", "secretRef", "secret")
 

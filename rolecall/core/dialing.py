@@ -1,4 +1,4 @@
-"""Open connections that check the address when the socket is created (SSRF guard).
+"""Open connections that check the address when the socket is created, to prevent SSRF.
 
 HTTP clients use these connectors for addresses that callers set, such as those of webhooks and live sources. Checking
 the address of the socket itself defeats DNS rebinding.
@@ -22,7 +22,7 @@ make_socket = socket.socket
 
 
 class Blocked(OSError):
-    """The SSRF guard refuses the address."""
+    """The address check refuses the address."""
 
 
 def guarded_connector(

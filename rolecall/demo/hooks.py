@@ -1,6 +1,6 @@
 """Run webhook receivers of the sample company on loopback while the company is created.
 
-Later deliveries to the receivers are blocked (SSRF guard), because loopback is not in `ROLECALL_WEBHOOK_ALLOW`.
+The address check blocks later deliveries to the receivers, because loopback is not in `ROLECALL_WEBHOOK_ALLOW`.
 """
 
 from collections.abc import AsyncIterator

@@ -306,7 +306,8 @@ def population_line(item: dict[str, Any]) -> str:
 
 def check_population(review: Review) -> Iterator[str]:
     """Recompute the digest of the items, and check that the counts of every application add up."""
-    # An item about a model decides other items; it is part of the population only in a review of models.
+    # A decision about a model also decides other items. Items about models belong to the population only in a review of
+    # models.
     items = [item for item in review.items if item["subject"] != "Model" or review.about["type"] == "Model"]
     lines = sorted(population_line(item).encode() for item in items)
     if sha256(b"\n".join(lines)) != review.about["digest"]:
@@ -398,7 +399,7 @@ def check_changes(review: Review) -> Iterator[str]:
 
 
 def check_decision_of_service(review: Review, item: dict[str, Any]) -> Iterator[str]:
-    """Check an item that the service decided: because nobody did in time, or with the decision of the last review."""
+    """Check an item that the service decided because nobody responded in time, or because it was carried over."""
     silent, carried = last_change(review, item, "No Response"), last_change(review, item, "Carried Over")
     if silent and item["decidedBy"] != SYSTEM:
         yield f"item {item['number']} shows a decision although there was no response"
@@ -608,10 +609,10 @@ EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
 
 
 class ExceptionsFound:
-    """Collect what auditors ask for.
+    """Collect the parts of a review that auditors look at first.
 
-    These are items by kind, applications in which one person made all decisions by hand, and steps of people whose own
-    access the review contains.
+    These are the items of each kind in EXCEPTIONS, applications in which one person made all decisions by hand, and
+    steps of people whose own access the review contains.
     """
 
     def __init__(self, review: dict[str, Any], steps: Iterable[dict[str, Any]]) -> None:
@@ -664,7 +665,7 @@ def check_review_imports(review: Review) -> Iterator[str]:
             yield f"import {run['number']} belongs to a different application than its audit entries say"
 
 
-# Facts that make it wrong to keep an item.
+# Keeping an item with one of these facts counts as a wrong decision.
 KNOWN_WRONG = {"Person Left", "Conflict"}
 # A longer time between two decisions is a pause, not the duration of a decision.
 PAUSE_SECONDS = 600

@@ -138,7 +138,7 @@ def _name_parents(view: View, listing: Part) -> None:
 
 
 def _add_members(view: View, pairs: Part, listing: Part, members: Profile) -> None:
-    """In LDIF, read all columns of members, because each class of groups has its own; leave out nested groups."""
+    """In LDIF, read all columns of members, because classes of groups use different ones; leave out nested groups."""
     others = [each for each in view.profiles if each is not members and each.values and _is_of_members(each)]
     if view.table.format != "LDIF":
         return

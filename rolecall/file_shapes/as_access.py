@@ -15,7 +15,7 @@ from rolecall.core.checking import Json
 from rolecall.core.errors import Invalid
 from rolecall.file_shapes.shapes import ColumnAccount, ColumnProposal, ContentProposal, FileProposal
 
-# The field that the chosen column is read as in each content.
+# For each content, the field that the chosen column is read as.
 _FIELDS = {Content.MEMBERSHIPS: "Group", Content.PERMISSIONS: "Permission"}
 # The ways in which a column can describe the permissions that another column names, each with the field that the
 # column is read as: `place` is where a permission applies, `level` how much it allows.
@@ -134,7 +134,7 @@ def read_as(
     section: Callable[[int], Json],
     taken: Sequence[Content],
 ) -> None:
-    """Read a column as groups or permissions. Change the contents of a file, and the sections that read them.
+    """Read a column as groups or permissions: change the contents of the file and their sections in the draft.
 
     If the content already reads other columns and cannot read this one with them, this one replaces them.
     `section` returns the section of a content by its position; `taken` are the contents of other files and places.

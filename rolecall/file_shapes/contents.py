@@ -79,7 +79,7 @@ def _finished(view: View, part: Part) -> Part:
         useless = [profile.header for profile in view.profiles if profile.is_useless]
         if useless:
             part.ignore(useless)
-            # List columns of groups and permissions first, because ignoring them loses access.
+            # Put columns of groups and permissions first, because ignoring them loses access.
             named = ", ".join(sorted(useless, key=lambda header: not names_access(header))[:5])
             part.evidence.append(f"Columns with class names in place of values are not kept ({len(useless)}): {named}")
     secret = [profile.header for profile in view.profiles if looks_secret(profile.header)]

@@ -115,7 +115,7 @@ def _ask_for_order(view: View, part: Part, field: str, status: str) -> None:
 
 
 def ended_if(part: Part, field: str, status: str, filled: str) -> None:
-    """Read the status as inactive in rows where the placeholder `filled`, such as a past date, is not blank."""
+    """Read the status as inactive in rows where the placeholder `filled` gives a value, such as a past date."""
     no = "Yes" if is_inverted(status) else "No"
     part.shape.setdefault("join", {})[field] = f"{{{filled}|as({no})|or({status})}}"
     part.fields.pop(field, None)

@@ -21,7 +21,7 @@ FILL_DOWN = "fillDown"
 _NO_PERMISSION = {fold(word) for word in NOTHING_HELD}
 _NO_GROUP = _NO_PERMISSION.union(map(fold, REFUSES))
 _LIKELY = 0.4
-# In at most this many rows, the same value may be a coincidence.
+# If at most this many rows have a value, it may be the same in all of them by coincidence.
 _FEW = 2
 # Words in headers that say in which form a group is named, such as by its ID.
 _NAMING = {"id", "name", "code", "dn", "no", "number", "key", "display", "email", "mail", "address", "path", "guid"}

@@ -139,7 +139,7 @@ def is_state(header: str) -> bool:
 def is_inverted(header: str) -> bool:
     """Return whether a header means the opposite of active, such as `IIQDisabled` or `Block sign in`."""
     words = words_of(header)
-    # The objects of a path are no dates: customData.disabled has the Italian word for a date.
+    # Look for a date only in the last part of a path: customData.disabled contains `data`, Italian for date.
     is_date = bool(words_of(header.rpartition(".")[2]) & WHEN)
     is_about_account = bool(words & ENDED) and not words & FEATURES and not is_date and not ends_feature(header)
     return is_about_account or any(name in NOT_ACTIVE for name in names_of(header)[:1])

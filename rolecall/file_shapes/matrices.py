@@ -25,7 +25,7 @@ _COUNTS = re.compile(r"(?:grand )?total|count|sum|number of .*", re.IGNORECASE)
 # The maximum number of different levels in the cells of a matrix, such as R and RW.
 _MOST_LEVELS = 6
 _LONGEST_LEVEL = 12
-# The longest level of several words, such as Full Control.
+# The maximum length of a level of several words, such as Full Control.
 _LONGEST_PHRASE = 24
 _MOST_WORDS = 3
 _SURE = 0.5

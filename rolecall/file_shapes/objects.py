@@ -14,7 +14,7 @@ from rolecall.file_shapes.profiles import Profile
 # Words in headers about people who decide on access or review it.
 _PEOPLE = {"manager", "supervisor", "approver", "reviewer", "requester", "boss", "by"}
 _WHY = "it names what the permission is for"
-# Words in headers of what contains schemas and objects.
+# Words in headers of columns that name a container of schemas and objects.
 _CONTAINERS = {"catalog", "catalogue", "database", "db", "server", "instance", "cluster", "tenant", "host", "project"}
 # Columns that limit a grant to a part of a table.
 _PARTS = ("columnname", "column", "fieldname")

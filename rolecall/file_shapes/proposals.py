@@ -74,7 +74,8 @@ class Template(msgspec.Struct, frozen=True):
     name: str
     vendor: str
     files: list[dict[str, Any]]
-    # Whether to use it only if each file has all columns of a file group; otherwise, a proposal is made for all files.
+    # Whether the template is used only if each file has all columns of one of its file groups. If a file does not, a
+    # proposal is made for all files without the template.
     must_fit: bool = False
 
 

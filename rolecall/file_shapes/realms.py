@@ -55,7 +55,7 @@ def _realm_beside(view: View, header: str) -> str | None:
 
 
 def ask_for_granted_accounts(files: Iterable[tuple[View, list[Part]]]) -> None:
-    """Ask about accounts that are granted to others, as databases do that store roles as accounts."""
+    """Ask about accounts that are granted to other accounts, because some databases store roles as accounts."""
     known = list(files)
     granted = [column for view, parts in known for part in parts for column in _granted(view, part)]
     for view, parts in known:

@@ -59,7 +59,7 @@ class SampleTable(msgspec.Struct):
     merges: bool = False
     # Columns whose cells are merged over several rows.
     fill_down: list[str] = []
-    # The sheet that is read, if a workbook has several with data, and the names of all of them.
+    # If a workbook has several sheets with data: the sheet that is read, and the names of all these sheets.
     sheet: str | None = None
     sheets: list[str] = []
     # The paths of all lists of a JSON file, from which `records` may be chosen.
@@ -175,7 +175,7 @@ def joined(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def raw_without_secrets(table: SampleTable) -> list[str]:
-    """Return the first lines of the file; hide the values of columns and names that look like those of secrets."""
+    """Return the first lines of the file. Hide each value whose column or name looks like that of a secret."""
     at = [i for i, header in enumerate(table.headers) if looks_secret(header)]
     values = {row[i] for row in table.rows for i in at if i < len(row) and row[i].strip()}
     # CSV doubles quotes inside a cell.

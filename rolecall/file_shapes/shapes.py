@@ -43,7 +43,7 @@ class OpenQuestion(msgspec.Struct, frozen=True):
 
 
 class ColumnAccount(msgspec.Struct, rename="camel"):
-    """A column, sheet or list of a file, with what becomes of it. Each is listed once, in the order of the file.
+    """What becomes of a column, sheet or list of a file. Each of them is listed once, in the order of the file.
 
     `how` names the fields that are read from it, or says why it is not read. `mayBeAccess` says why a column that is
     not read as groups or permissions may contain them; a person can decide that it does not.
@@ -96,7 +96,7 @@ class FileProposal(msgspec.Struct, rename="camel"):
     contents: list[ContentProposal]
     # The first lines or records of the file, each truncated and without secrets.
     raw: list[str]
-    # The sheet that is read, if a workbook has several with data, and the names of all of them.
+    # If a workbook has several sheets with data: the sheet that is read, and the names of all these sheets.
     sheet: str | None = None
     sheets: list[str] = []
     # The path to the records of JSON, and the paths of all lists in the file.

@@ -34,7 +34,8 @@ _YES_AND_NO = 2
 _NO_SHELLS = {"nologin", "false"}
 # The key of an answer that reads a column as the opposite of active.
 OPPOSITE = "invert.Active"
-# English words for yes and no. In an English file, a status column would have a known header.
+# English words for yes and no. Below an ASCII header they do not suggest a status, because a status column of an
+# English file has a known header.
 _ENGLISH = {"true", "false", "yes", "no", "y", "n", "t", "f", "1", "0", "on", "off"}
 # Replaces a blank cell when the words of several columns are joined.
 _BLANK = "-"

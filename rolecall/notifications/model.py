@@ -215,8 +215,8 @@ LEASE = timedelta(seconds=60)
 # A message that waits longer for a connection is put back into the queue, so that it is not sent if it no longer
 # concerns its recipient by then.
 FRESH_FOR = timedelta(seconds=5)
-# The most messages that a worker sends at the same time. The numbers are low, because the outcome of these messages is
-# unknown if the worker dies.
+# The maximum number of messages that a worker sends at the same time. It is low, because the outcome of these messages
+# is unknown if the worker dies.
 IN_FLIGHT = {Channel.EMAIL: 64, Channel.SLACK: 16, Channel.TEAMS: 16}
 ROUTED_AT_ONCE = 500
 KEPT_FOR = timedelta(days=90)

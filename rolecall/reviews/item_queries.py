@@ -101,7 +101,7 @@ def _drift(subject: str, access: str, since: int | None, held: Sequence[Any]) ->
     now, from_import, until = held
     if now is None:
         return ItemDrift(Drift.GONE, None, until)
-    # An account gets a new version with each change of its data, which is no change of access.
+    # An account gets a new version with each change of its data; that alone is not a change of access.
     is_other = now != access or (subject != ItemSubject.ACCOUNT and since is not None and from_import != since)
     return ItemDrift(Drift.CHANGED if is_other else Drift.UNCHANGED, Access(now), from_import if is_other else None)
 

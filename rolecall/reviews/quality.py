@@ -11,7 +11,7 @@ from rolecall.reviews.model import ItemFact
 
 # A longer time between two decisions is a pause, not the duration of a decision.
 _PAUSE_SECONDS = 600
-# Facts that show that keeping the access was wrong.
+# Keeping an item with one of these facts counts as a wrong decision.
 KNOWN_WRONG = (ItemFact.LEAVER, ItemFact.CONFLICT)
 # The page of a review marks reviewers who made at least SHORTEST_RUN decisions if their share of bulk decisions is at
 # least BULKY_SHARE or their median time is at most FEW_SECONDS.

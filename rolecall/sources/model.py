@@ -186,7 +186,7 @@ class SourceAccess(msgspec.Struct, frozen=True):
     source: Source
     secret: str
     config: Config
-    # The maximum total time that the client waits when the server asks for it.
+    # The maximum total time that the client waits because of Retry-After headers.
     max_wait_seconds: float
     # Only for SCIM Push, whose records are in the database of the service.
     pool: Pool | None = None

@@ -89,7 +89,7 @@ class Edge:
             forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
             scope["client"] = (sender(peer[0], forwarded.decode("latin-1"), self.proxies), peer[1])
         # Operations respond to an invalid id with their own 404. For pages and files, replace a path that they cannot
-        # handle by a path without a route, so that the response is a 404 too.
+        # handle with a path without a route, so that the response is a 404 too.
         if not scope["path"].startswith(_OPERATIONS) and not _can_match(scope["path"]):
             scope["path"], scope["raw_path"] = "/-", b"/-"
         scope["is_head"] = scope["method"] == "HEAD"

@@ -55,7 +55,7 @@ class Cluster:
         }  # fmt: skip
         self.store = Store(folder / "unused", "s3://rolecall/files")
 
-    # Access for clients and checks.
+    # Methods for clients and checks.
 
     @asynccontextmanager
     async def client(self, **headers: str) -> AsyncIterator[httpx2.AsyncClient]:
@@ -75,7 +75,7 @@ class Cluster:
         names = [name for name in NUMBERS if name.startswith(("api", "worker"))]
         return [line for name in names for line in self.network[name].said().splitlines() if " crash " in line]
 
-    # Starting hosts.
+    # Methods that start hosts.
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -155,7 +155,7 @@ class Cluster:
         for role in ("rolecall", "replicator"):
             self._on(self.primary, "psql", "-d", "postgres", "-c", f"ALTER ROLE {role} PASSWORD '{self._password}'")
 
-    # Actions of an operator.
+    # Methods that do what an operator would do.
 
     def script(self, host: str, name: str, *words: str) -> None:
         self._on(host, "sh", str(DEPLOYED / name), *words)
@@ -208,7 +208,7 @@ class Cluster:
         await asyncio.to_thread(self._wait, holds, what)
 
     def sql(self, name: str, query: str, database: str = "postgres") -> str:
-        """Run a query on a database host and return its result; return "" if the host does not respond."""
+        """Run a query on a database host and return its result; return "" if psql fails, as when the host is down."""
         try:
             return self._on(name, "psql", "-d", database, "-Atc", query).strip()
         except AssertionError:

@@ -1,4 +1,4 @@
-"""Run these tests only under `make battery`: they take minutes."""
+"""Run these tests only as part of the battery, because they take minutes."""
 
 import os
 

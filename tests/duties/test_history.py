@@ -170,7 +170,7 @@ class History:
         await self.imported(access)
 
     async def imported(self, access: Access) -> None:
-        """Write what differs from the last import, as an import does, and finish it."""
+        """Write what changed since the last import, as an import does, and finish the new import."""
         run = await fetch_value(
             self.db,
             """INSERT INTO application_imports

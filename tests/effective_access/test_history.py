@@ -35,7 +35,7 @@ def at(hours: float) -> datetime:
 
 @asynccontextmanager
 async def written(db: Db, hours: float) -> AsyncIterator[datetime]:
-    """Run a transaction at this hour of the test's history; yield the time."""
+    """Run a transaction `hours` after the start of the test's history; yield its time."""
     async with written_by(db, "history", by_system("history", at(hours))):
         yield at(hours)
 

@@ -30,7 +30,10 @@ _failed: set[str] = set()
 
 
 def recording(file: str, source: bytes, *, every_line: bool) -> ast.Module:
-    """Return the module with calls that record which lines run; code that runs on import is not recorded."""
+    """Return the module with calls that record which functions run or, with `every_line`, which of their lines run.
+
+    Code that runs on import is not recorded.
+    """
     tree = ast.parse(source)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     docstrings = [_docstring(function) for function in functions]

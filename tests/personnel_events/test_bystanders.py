@@ -19,7 +19,7 @@ NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
 
 @pytest.fixture
 async def bystanders(client: httpx2.AsyncClient, db: Db, config: Config) -> list[str]:
-    """Create events of Grace: a leave in effect, a transition with a request to approve, and a later one."""
+    """Create events about Grace: a leave in effect, a transition with a request to approve, and a later transition."""
     clock.travel_to(NOW)
     boss = str(await an_identity(db, "Mary", "Somerville"))
     grace = await an_identity(db, "Grace", "Hopper", department="Finance", supervisorId=boss)

@@ -35,12 +35,12 @@ CONTENTS = {SourceKind.SQL: {"query": "SELECT 1"}}
 
 @pytest.fixture
 def config(config: Config) -> Config:
-    """Allow no host."""
+    """Let live sources connect to no host."""
     return msgspec.structs.replace(config, source_hosts=AllowedHosts())
 
 
 class Connections:
-    """Record and refuse every attempt to connect: sockets of Python, and calls of C libraries."""
+    """Record and refuse every attempt to connect, by Python sockets or by C libraries."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made: list[Any] = []

@@ -1,4 +1,4 @@
-"""Test that the SSRF guard blocks many spellings of forbidden addresses when a URL is saved, tested and used."""
+"""Test that the address check blocks many spellings of forbidden addresses when a URL is saved, tested and used."""
 
 import asyncio
 import datetime as dt

@@ -52,7 +52,7 @@ class ChangeSet:
         self.inserts.append(Insert(into, rows.with_columns(ordered_ids(rows.height), application)))
 
     def change(self, relation: Relation, change: Difference, indexes: dict[str, NameIndex]) -> None:
-        """Add a difference. `indexes` maps each key column that may be missing to the index that gives its numbers."""
+        """Add a difference. `indexes` has an index for each key column that may be missing, to look up its numbers."""
         for column, index in indexes.items():
             change = Difference(
                 *(

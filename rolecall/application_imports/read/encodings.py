@@ -9,7 +9,7 @@ _LETTERS = {*range(0xC0, 0x100), 0x8A, 0x8C, 0x8E, 0x9A, 0x9C, 0x9E, 0x9F}
 _SIGNS = bytes.fromhex("80 85 91 92 93 94 95 96 97 99 a0 a3 a7 a9 aa ab ae b0 b4 b5 b7 ba bb")
 _PLAUSIBLE = bytes(_LETTERS) + _SIGNS
 _ASCII = bytes(range(0x80))
-# Two bytes that are one accented letter in UTF-8, and a rare combination in other encodings.
+# Two bytes that are one accented letter in UTF-8 and a rare combination of letters in other encodings.
 _UTF8_LETTER = re.compile(rb"[\xc3-\xc5][\x80-\xbf]")
 _SAMPLE = 4096
 

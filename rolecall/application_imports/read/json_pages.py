@@ -24,7 +24,7 @@ _NEXT = {
 }  # fmt: skip
 _MORE = {"hasmore", "hasnextpage", "hasnext", "more", "istruncated", "moreavailable", "morerecords", "hasmoreitems"}
 _DONE = {"done", "islastpage", "islast", "last"}
-# Objects in which APIs put such members or the list.
+# Objects in which APIs put the members about pages, or the list itself.
 _AROUND = {
     "meta", "metadata", "paging", "pagination", "links", "pageinfo", "page", "responsemetadata", "cursor", "cursors",
     "info", "d", "data", "result", "response", "listmetadata",
@@ -43,7 +43,7 @@ class PageSigns(NamedTuple):
     """Signs that show whether the records in a file are the whole list."""
 
     records: int
-    # The largest number of records, and of pages, that a member gives, and the name of the member.
+    # The largest number of records that a member reports, with the name of the member; then the same for pages.
     total: tuple[int, str] = (0, "")
     pages: tuple[int, str] = (0, "")
     # The member that says that more pages follow.

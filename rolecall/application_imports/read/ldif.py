@@ -28,8 +28,8 @@ Entry = dict[str, object]
 def read_ldif(text: str) -> Iterator[tuple[int, Entry]]:
     """Yield the line number and the attributes of each entry. Several values become a list.
 
-    Attribute names ignore case. If any entry has memberOf, the memberOf of each entry is completed with the groups that
-    list the entry as a member.
+    The case of attribute names is ignored. If any entry has memberOf, the memberOf of each entry is completed with the
+    groups that list the entry as a member.
     """
     entries = list(_entries(text))
     _complete_groups([entry for _, entry in entries])

@@ -29,7 +29,8 @@ KEYS: dict[Content, tuple[str, ...]] = {
     Content.IDENTITIES: ("employee_id",),
 }
 PLACE = ("file", "line")
-# The name whose hash decides which part a row belongs to. Contents without an entry have only one part.
+# The holder of a row; the hash of its name decides which part the row belongs to. Contents without an entry have only
+# one part.
 _USERNAME = pl.col("username")
 HOLDERS: dict[Content, pl.Expr] = {
     Content.USERS: _USERNAME,

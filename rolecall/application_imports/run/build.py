@@ -174,7 +174,7 @@ def _file_totals(pipeline: Pipeline, applied: Mapping[Content, Mapping[int, int]
     totals = []
     for content, files in pipeline.files.items():
         delta = pipeline.deltas.get(content)
-        # Files that were not read are the same as before.
+        # Without a delta the files were not read, because they are unchanged.
         source = pipeline.before[content] if delta is None else None
         known = dict(zip(source.digests, source.rows, strict=True)) if source else {}
         for i, file in enumerate(files):

@@ -69,7 +69,7 @@ async def show_identity(db: Db, caller: Caller, id: str, query: dict[str, Any], 
     identity = await queries.get(db, id)
     then = past_day(query, facts)
     access = await access_of(db, identity.id, then.moment)
-    # Models say what people should have now, so compare them only with the access of today.
+    # Models say what people should have now, so compare them only with today's access.
     missing = [] if then.day else await _missing(db, identity, access)
     held = [(t.application.id, e) for t in access.applications for account in t.accounts for e in account.access]
     named = [(id, entry.header, entry.section, entry.permission) for id, entry in held]

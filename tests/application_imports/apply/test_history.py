@@ -165,7 +165,7 @@ async def test_a_rollback_does_not_read_the_assignments_of_other_applications(im
 
     restored = "SELECT count(*) FROM assignments WHERE from_import = %(number)s"
     assert await fetch_value(db, restored, number=number) == 1
-    # Of 400,000; the plan may vary, but must not read them all.
+    # There are 400,000 assignments. The query plan may vary, but must not read them all.
     assert read < 40_000
 
 
@@ -181,7 +181,7 @@ async def test_current_assignments_are_read_without_those_of_other_applications(
         read = await assignments_read(db) - before
 
     assert found.heights == [1]
-    # Of 400,000; the plan may vary, but must not read them all.
+    # There are 400,000 assignments. The query plan may vary, but must not read them all.
     assert read < 40_000
 
 

@@ -17,7 +17,7 @@ from tests.figures import measured
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 TABS = {f"/applications/{{id:str}}?tab={tab}" for tab in ("connector", "imports", "permissions")}
-# Paths of downloads, fragments and the printable report, which are not pages of the console.
+# Endings of the paths of downloads, fragments and the printable report, which are not pages of the console.
 FILES = ("/log", "/run", ".csv", ".jsonl", "{file:str}", "/export/{id:str}", "/evidence", "/report")
 NOT_PAGES = (*FILES, "/sign-in/{id:str}")
 SHOWN = {path for method, path in SCREENS.keys() - PROVIDER if method == "GET" and not path.endswith(NOT_PAGES)}
