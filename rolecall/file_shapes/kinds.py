@@ -134,7 +134,7 @@ def _is_nameless(column: Profile, kind: Kinds, word: str) -> bool:
 
 
 def _users_when(view: View, column: str, kind: Kinds) -> str:
-    """Return the pattern for usernames. Kubernetes service accounts get their namespace, because their names repeat."""
+    """Return the pattern for usernames. It adds the namespace to Kubernetes service accounts: their names repeat."""
     place = kind.header.rpartition(".")[0]
     space = f"{place}.namespace" if place else "namespace"
     services = [word for word in kind.users if fold(word) == "serviceaccount"]

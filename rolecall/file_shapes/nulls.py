@@ -6,7 +6,7 @@ import msgspec
 
 from rolecall.file_shapes.sample_table import SampleTable
 
-# Compared with case, because Null is also a last name.
+# These are compared case-sensitively, because Null is also a last name.
 _NULLS = ("NULL", "(null)", "<null>", "[NULL]", "(NULL)", "\\N")
 # In records of JSON, a missing value has a form of its own.
 _FORMATS = ("CSV", "XLSX", "Aligned text")

@@ -158,7 +158,7 @@ async def _serve_resources(asked: ScimRequest, kind: ResourceType) -> ScimAnswer
 
 
 async def _search_body(asked: ScimRequest) -> Resource:
-    """Read the body of a search. Authenticate again after it, because it may have taken minutes to arrive."""
+    """Read the body of a search, then authenticate again, because the body may have taken minutes to arrive."""
     body = await _body(asked)
     await _authenticate(asked.request, asked.services, clock.now())
     return body

@@ -39,7 +39,7 @@ async def _problem(db: Db, config: Config, id: UUID, source: Source) -> str | No
 
 
 async def connection_problem(db: Db, config: Config, application_id: UUID, source: Source, name: str) -> str | None:
-    """Return why no connection is possible, without trying it; None if no reason is found.
+    """Return why no connection is possible, without trying to connect; None if no reason is found.
 
     `name` is the name of the stored secret.
     """

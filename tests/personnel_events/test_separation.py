@@ -1,4 +1,4 @@
-"""Test rules that block in an event and at the end of a leave: the access is left out, and a comment says why."""
+"""Test rules that block access in events and at the end of a leave: it is left out, and a comment says why."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Test how people run a review: who extends, confirms, closes and cancels it, and what a token may do in their name."""
+"""Test the recorded steps of a review, statements by people and tokens, samples, passed items and shared requests."""
 
 from pathlib import Path
 from typing import Any

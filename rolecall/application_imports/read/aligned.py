@@ -98,5 +98,5 @@ def cut_at(lines: Iterable[str], starts: Sequence[int], headers: Iterable[str]) 
 
 
 def lines_of(text: str) -> list[str]:
-    """Split a text into lines, without the form feeds that begin printed pages."""
+    """Split a text into lines, without carriage returns and the form feeds that begin printed pages."""
     return [line.strip("\f\r") for line in text.split("\n")]

@@ -79,7 +79,7 @@ class ShapedTable:
     def at(self, name: str, key: str) -> str:
         """Return the position of a column, given its header or field; `key` is the key of the shape that names it.
 
-        If there is no such column, raise BrokenFile, or add a blank column to a file of records.
+        If there is no such column, raise BrokenFile; for a file of records, add a blank column instead.
         """
         if name in self.headers:
             return str(self.headers.index(name))

@@ -18,7 +18,7 @@ def unlisted_in_words(names: Collection[str], rows: int) -> str:
 
 
 def derived_in_words(count: int, names: Iterable[str]) -> str:
-    """Return the number of accounts that are imported because rows name them, with the first names."""
+    """Return the number of accounts that are imported because rows name them, with the first usernames."""
     first = list(islice(names, MOST_NAMED))
     more = f" and {count - len(first):,} more" if count > len(first) else ""
     return f"{counted(count, 'account')}, all of them active: {', '.join(first)}{more}"

@@ -270,7 +270,7 @@ async def reassign_review_items(db: Db, id: str, form: Form, caller: Caller, fac
     moved, problems = 0, set[str]()
     for item in await workspace.undecided_items(db, review.id, known_guid("Reviewer", first(form, "reviewerId"))):
         try:
-            # A savepoint for each item: one that fails does not undo the others.
+            # Use a savepoint for each item, so that one that fails does not undo the others.
             async with db.transaction():
                 await moving.reassign(db, caller, str(item), raw, facts)
             moved += 1

@@ -61,7 +61,7 @@ async def test_account_with_several_changes_counts_once(imports: Imports, db: Db
 
 
 async def test_change_list_of_a_large_import_does_not_scan_whole_tables(imports: Imports, db: Db) -> None:
-    # More rows than the first page range of the BRIN index holds.
+    # Create more rows than the first page range of the BRIN index holds.
     names = [f"u{n}" for n in range(30_000)]
     files: Files = {
         "Users": "\n".join(["Username", *names, ""]),

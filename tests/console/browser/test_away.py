@@ -1,4 +1,4 @@
-"""Test that a page reports an outage and keeps the input."""
+"""Test that a page keeps the input during an outage and after the end of the session."""
 
 import pytest
 from playwright.async_api import Route, expect
