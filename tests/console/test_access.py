@@ -1,4 +1,4 @@
-"""Test the catalogue of the console, without a browser."""
+"""Test the pages of the console about access, such as the catalogue, without a browser."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -28,7 +28,7 @@ NOBODY, EVERYONE = (
 )
 LINE = frozenset({"supervisor", "far"})
 SUPERVISORS = LINE
-# The owner is included, because Olga owns the application and must verify the request.
+# The owner is included, because Olga owns Payroll and must verify the request.
 REQUEST = frozenset({"self", "supervisor", "far", "owner", "owner's stand-in", "provisioner", "asked", "stand-in"})
 APPLICATION = frozenset({"owner", "provisioner"})
 # Nils reviews the item, and Dora stands in for Nils; the owner of the application sees the item too.

@@ -28,7 +28,7 @@ async def test_holders_of_a_past_day_are_listed_with_their_reasons(client: httpx
     await an_access_model(db, "Clerks", access=[{"applicationId": str(bank), "groups": ["Clerks"]}])
     asked = NewPrivilege(header="Group", permission="Clerks")
     request = await an_access_request(db, application_id=bank, identity_id=ada, privileges=[asked])
-    # Move the times of everything created above into the past.
+    # Complete the request, and move the request, the model and the import into the past.
     await execute(
         db,
         """UPDATE access_requests SET status = 'Completed', resolved_on = now() - interval '30 days',
