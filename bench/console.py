@@ -133,7 +133,7 @@ async def measure(url: str, link: str) -> dict[str, list[float]]:
 def report(times: dict[str, list[float]]) -> bool:
     held = True
     for what, taken in times.items():
-        # An approval (the key a) also writes and redirects, so it is reported without a bar.
+        # An approval (the key a) also writes and redirects, so it is reported without a limit.
         bar = None if what.startswith("a ") else BAR_MS
         held &= tell(Found("console", f"{what}, median", statistics.median(taken), "ms", bar, at_most=True))
         tell(Found("console", f"{what}, 95th percentile", statistics.quantiles(taken, n=20)[-1], "ms"))

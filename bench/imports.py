@@ -30,7 +30,7 @@ BARS = {"first": 4.0, "changed": 1.2, "unchanged": 0.15}
 CONVENTION_BAR = 6
 # The maximum time of the first import of people, as a multiple of the time for as many accounts.
 PEOPLE_BAR = 2.0
-# The maximum memory of the worker.
+# The maximum memory of the worker, in bytes.
 MEMORY_BAR = int(1.1 * 2**30)
 
 

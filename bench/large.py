@@ -26,7 +26,7 @@ from bench.import_service import CONNECTOR, STEPS, Memory, make_application, run
 
 SIZES = (1_000_000, 10_000_000, 100_000_000)
 HELD_BY_ONE = 100
-# Bars: time per row relative to the smallest size, and memory of the worker.
+# Limits: the time per row relative to the smallest size, and the memory of the worker in bytes.
 TIME_BAR = 1.5
 MEMORY_BAR = 2**30
 # Measure a small import several times, because one measurement of so short a run is not reliable.

@@ -27,7 +27,7 @@ from tests.asgi import serving
 from tests.battery.rows import ROWS
 from tests.warm import WarmConnection, WarmPool
 
-# Skip tests that the battery runs in its short form, except the shortest.
+# Skip the tests of the battery's short form, except those that a row lists in `suite`.
 collect_ignore = [
     path.removeprefix("tests/")
     for row in ROWS

@@ -1,4 +1,4 @@
-"""Conditions, grants and definitions of access models, and the order of access levels."""
+"""Define the conditions and grants of access models, and the order of access levels."""
 
 from collections.abc import Sequence
 from enum import StrEnum

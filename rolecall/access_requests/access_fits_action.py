@@ -190,7 +190,7 @@ async def overtaken(db: Db, requests: Sequence[AccessRequestDetail]) -> dict[UUI
 
 
 def _without_raises(request: AccessRequestDetail) -> NewRequest:
-    """Rebuild the request without the privileges that it removes and those that it raised when it was made."""
+    """Rebuild the request without the privileges that remove access, or that raised it when the request was made."""
     target = request.target
     return NewRequest(
         action=RequestAction(request.action),

@@ -1,4 +1,4 @@
-"""Enumerations and structs of access requests, and the moves that change their status.
+"""Define the enumerations and structs of access requests, and the moves that change their status.
 
 `MOVES` is the only definition of which status leads to which; `moving.py` makes the moves, `permitted.py` says who may
 make them.

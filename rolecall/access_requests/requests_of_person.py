@@ -126,7 +126,7 @@ async def about(db: Db, entitlement: EntitlementItem, caller: Caller) -> list[Ac
         header=entitlement.header,
         section=entitlement.section,
         name=entitlement.name,
-        # No request is about the system, so this hides nothing from callers who see every record.
+        # No request concerns `SYSTEM`, so with its id the condition hides nothing: the caller sees every record.
         me=caller.id if caller.is_limited else SYSTEM.id,
     )
     return await queries.details(db, [id for (id,) in rows])

@@ -119,8 +119,8 @@ class Relation(msgspec.Struct, frozen=True):
 _OF_ACCOUNTS = "account_number IN (SELECT number FROM accounts WHERE application_id = %(application)s)"
 _OF_GROUPS = "group_number IN (SELECT number FROM groups WHERE application_id = %(application)s)"
 _OF_PERMISSIONS = "permission_number IN (SELECT number FROM permissions WHERE application_id = %(application)s)"
-# By holder, because assignments have no index by permission: a condition on the permission would read the assignments
-# of all applications.
+# Select by holder, because assignments have no index by permission: a condition on the permission would read the
+# assignments of all applications.
 _OF_HOLDERS = """holder_number IN (SELECT number FROM accounts WHERE application_id = %(application)s
     UNION ALL SELECT number FROM groups WHERE application_id = %(application)s)"""
 

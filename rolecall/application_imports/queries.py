@@ -87,7 +87,7 @@ async def failure_of(db: Db, id: UUID) -> str | None:
     return reason
 
 
-# Include an application that is no longer marked as the source: a rollback would still change people.
+# Include an application that is no longer marked as the identity source: a rollback would still change people.
 _IS_IDENTITY_SOURCE = """(a.is_identity_source OR EXISTS (
     SELECT FROM identity_versions v WHERE v.application_id = a.id AND v.until_import IS NULL))"""
 

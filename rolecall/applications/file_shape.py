@@ -194,7 +194,7 @@ def pattern_parts(pattern: str) -> list[str | Placeholder]:
 
 
 def fits_patterns(column: str) -> bool:
-    """Return whether a placeholder can name a column: it has no braces and nothing like a filter in its header."""
+    """Return whether a placeholder can name a column: its header has no braces and nothing that looks like a filter."""
     try:
         return pattern_parts(f"{{{column}|lower}}") == [Placeholder(column, [("lower", "")])]
     except ValueError:

@@ -45,7 +45,7 @@ class LdapTarget:
             try:
                 return change.make(step, was_sent=was_sent)
             finally:
-                # Set it after an error too: it tells whether the step may have taken effect.
+                # Set `has_sent` after an error too: it says whether the step may have taken effect.
                 self.has_sent = change.has_sent
 
         return await self._directory.call(make)

@@ -162,7 +162,7 @@ def with_made_database(data_dir: Path | None, act: Callable[["Config", "Db"], Aw
     place = "database of ROLECALL_DATABASE_URL" if settings.database_url else f"folder {settings.data_dir.absolute()}"
     with database(settings) as config:
         if is_new(migrate(config)):
-            click.echo(f"The {place} had no Rolecall database; an empty one was created", err=True)
+            click.echo(f"There was no Rolecall data in the {place}; empty tables were created", err=True)
         return in_transaction(config, act)
 
 

@@ -17,7 +17,7 @@ from rolecall.client.calls import Call, Id
 from rolecall.client.errors import Problem
 
 T = TypeVar("T")
-# Seconds between retries of a call; the pause doubles after each retry.
+# The first and the longest pause before a retry of a call, in seconds; the pause doubles after each retry.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 # Shortest and longest pause, in seconds, between requests for the state of an import or dry run.
 _LOOK_AGAIN, _LOOK_AGAIN_AT_MOST = 0.2, 2.0

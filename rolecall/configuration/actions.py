@@ -1,4 +1,4 @@
-"""Apply a configuration entry by entry, through the same actions as API and console, in one transaction.
+"""Apply a configuration entry by entry, through the same actions as the API, in one transaction.
 
 Each entry has a savepoint: errors of all entries are reported together, and an entry without changes is rolled back.
 """

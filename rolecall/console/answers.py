@@ -36,7 +36,7 @@ def failure(record: str, error: RolecallError) -> ItemResult:
 
 
 def several(location: str, results: Sequence[ItemResult]) -> SeeOther:
-    """Return a redirect with a notice that has one line per result; the notice is an error if a result is one."""
+    """Return a redirect with a notice that has one line per result; the notice is an error if any result is one."""
     # Remove line breaks from each text: the page shows every line of the notice as a result.
     lines = [f"{'✗' if one.failed else '✓'} {' '.join(one.text.split())}" for one in results]
     return SeeOther(location, "\n".join(lines), "bad" if any(one.failed for one in results) else "good")

@@ -29,7 +29,7 @@ _KEPT_FOR = timedelta(hours=1)
 _LEEWAY_SECONDS = 60
 _TIMEOUT = aiohttp.ClientTimeout(total=8)
 _MOST_BYTES = 1024 * 1024
-# Asymmetric algorithms only: with HS256 the published key would be enough to forge a token.
+# Allow only asymmetric algorithms: with HS256 the published key would be enough to forge a token.
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 # Limit how many requests wait for the provider, because each of them holds a database connection.
 _WAITING = asyncio.Semaphore(4)

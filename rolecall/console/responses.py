@@ -138,7 +138,7 @@ def a_cookie(config: Config, name: str, value: str, lasts: timedelta) -> str:
     """Build a Set-Cookie header; an empty value deletes the cookie."""
     secure = "Secure; " if _is_https(config) else ""
     life = int(lasts.total_seconds()) if value else 0
-    # Lax, not Strict: the cookie must also arrive when the OpenID provider or another site leads here.
+    # Lax, not Strict: the browser must also send the cookie if the OpenID provider or another site links to this one.
     return f"{cookie_name(config, name)}={value}; Path=/; {secure}HttpOnly; SameSite=Lax; Max-Age={life}"
 
 

@@ -27,7 +27,7 @@ async def changes(pool: Pool, shown: str, current: Callable[[Db], Awaitable[str]
     """Yield the event `look` when the state differs from the one that the page shows; end then, or after 20 s."""
     yield RETRY
     for _ in range(STREAM_LOOKS):
-        # Return the connection after each look: open pages would otherwise use up the pool.
+        # Return the connection after each query: open pages would otherwise use up the pool.
         async with pool.connection() as db:
             now = await current(db)
         if now != shown:

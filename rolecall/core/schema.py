@@ -20,7 +20,7 @@ from rolecall.core.errors import CannotRun
 from rolecall.core.faults import fault
 
 FOLDER = Path(__file__).parent.parent / "schema"
-# Ordered as the packages import each other, lowest first: SQL may use functions of earlier files.
+# The packages in the order of their imports, lowest first: SQL may use functions of earlier files.
 PACKAGES: tuple[str, ...] = (
     "constants",
     "core",
@@ -153,7 +153,7 @@ def _drop(db: psycopg.Connection, objects: set[str]) -> None:
 
 @contextmanager
 def naming(name: str, sql: bytes) -> Iterator[None]:
-    """Add file and line to SQL errors; errors of connection, locks and permissions pass unchanged."""
+    """Add file and line to SQL errors. Connection, lock and permission errors pass unchanged."""
     try:
         yield
     except (psycopg.OperationalError, InsufficientPrivilege):

@@ -107,7 +107,7 @@ NAMES_OF_PAIRS = (
 _VALUES_OF_PAIRS = (
     "value", "values", "val", "vals", "v", "attributevalue", "attributevalues", "fieldvalue", "data", "text", "content",
 )  # fmt: skip
-# A member of JSON with its value, which may be cut off. A list or an object ends at the first closing bracket.
+# A member of JSON with its value, which may be truncated. A list or an object ends at the first closing bracket.
 _MEMBER = re.compile(r"""("((?:[^"\\]|\\.)*)"\s*:\s*)("(?:[^"\\]|\\.)*"?|\[[^\]]*\]?|\{[^}]*\}?|[^\s,\]}]+)""")
 # A name with its value in plain text.
 _ASSIGNED = re.compile(r"((\w[\w.-]*)\s*[=:]{1,2}\s*)(\"[^\"]*\"?|[^\s,;|\"]+)")

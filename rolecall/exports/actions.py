@@ -10,7 +10,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.exporting import Outcome, Plan
 from rolecall.exports.model import ExportStatus
 
-# Longer than a download can take, so the process of a download that is still Running after this time has died.
+# This is longer than a download can take: if one is still Running after this time, its process has died.
 _LOST_AFTER = timedelta(hours=6)
 
 

@@ -23,7 +23,7 @@ _EXAMPLES = 3
 _LONGEST = 80
 _MOST_RESTS = 8
 _MOST_MEMBERS = 200
-# Fewer different values may coincide in two columns by chance.
+# With fewer different values, two columns may correspond one to one by chance.
 _SEVERAL = 4
 # Fields of a status. The pattern matches the `how` of a column that is read only as such fields.
 _STATUSES = ("Active", "Locked", "Status")
@@ -239,7 +239,7 @@ def _column(profile: Profile, place: str | None) -> ColumnAccount:
 
 
 def examples_of(values: Sequence[str]) -> list[str]:
-    """Return the first values of a column, cut off, without secrets inside JSON."""
+    """Return the first values of a column, truncated and without secrets inside JSON."""
     return [mask_json(value)[:_LONGEST] for value in values[:_EXAMPLES]]
 
 

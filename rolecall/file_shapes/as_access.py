@@ -79,7 +79,7 @@ def offers(
 
 
 def _scoped(file: FileProposal, parts: Sequence[_Part], column: ColumnAccount) -> tuple[_Part, str] | None:
-    """Return the memberships whose groups a column may tell apart, and the column that names the groups."""
+    """Return the memberships if a column may say where their groups apply, and the column that names the groups."""
     part = next((each for each in parts if each.shown.content == Content.MEMBERSHIPS), None)
     is_listed = any(each.content == Content.GROUPS for each in file.contents)
     # The values of two lists inside a record do not belong to each other.
@@ -90,7 +90,7 @@ def _scoped(file: FileProposal, parts: Sequence[_Part], column: ColumnAccount) -
 
 
 def scope_by(file: FileProposal, column: ColumnAccount, section: Callable[[int], Json]) -> None:
-    """Add the place where groups apply to their names, as in `SAP: Admin`."""
+    """Prefix the names of groups with the place where they apply, as in `SAP: Admin`."""
     parts = _parts_of(file, column, section)
     if (found := _scoped(file, parts, column)) is None:
         raise Invalid.on("columns", "This form is out of date; choose again")
@@ -105,7 +105,7 @@ def scope_by(file: FileProposal, column: ColumnAccount, section: Callable[[int],
 
 
 def _can_describe(part: _Part, field: str) -> bool:
-    """Return whether a column names the permissions and none is read as `field` yet; a matrix has no such column."""
+    """Return whether a column names the permissions, unlike in a matrix, and no column is read as `field` yet."""
     read = {*part.section["columns"].values(), *part.section["shape"].get("join", {})}
     return "Permission" in read and field not in read and "unpivot" not in part.section["shape"]
 

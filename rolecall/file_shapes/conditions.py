@@ -31,7 +31,7 @@ def read_conditions(view: View, part: Part) -> Part:
 
 
 def _ask_for_past(part: Part, column: Profile) -> None:
-    """Ask whether grants are held whose condition has only dates in the past."""
+    """Ask whether grants are still held if all dates in their condition are past."""
     ended = [text for text in column.distinct if (dates := _DATE.findall(text)) and _are_past(dates)]
     if not ended:
         return

@@ -14,7 +14,8 @@ from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.values import read_rows
 
-# The key of an answer that reads holders as groups. Its value is their column and names, joined by SEPARATOR.
+# The key of an answer that reads holders as groups. Its value is the column and the names of these holders, joined by
+# SEPARATOR.
 GROUPS = "groups"
 # Windows names that stand for the owner of any object, without spaces, as `fold` returns them.
 _OWNERS = {"ntauthority\\self", "creatorowner", "creatorgroup", "ownerrights"}

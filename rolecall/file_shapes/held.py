@@ -237,7 +237,7 @@ def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     person = _once(view, key).fields(Content.USERS, [held.holder, *taken, *_around(view, held.holder)])
     known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and _is_sure(each)}
     if "Name" in known and key.is_unique and view.by_header[known["Name"].header].names <= _SURE:
-        # If each user has one row, it means little that values do not repeat: they must also look like names.
+        # If each user has one row, unique values mean little: names must also look like names.
         del known["Name"]
     fixed = {each.header for each in view.profiles if depends_on(each, key)}
     active = known.get("Active")

@@ -28,7 +28,7 @@ _CERTAIN = 0.9
 _MOST_CODES = 10
 _MOST_STATES = 8
 _MOSTLY = 0.5
-# Words for a state. Yes, no and numbers may mean anything, and an owner or a member may be a role.
+# Words for a state, without yes, no and numbers, which may mean anything, and words such as owner, which may be roles.
 _STATE_WORDS = {word for word in ACTIVE.keys() - YES_NO.keys() if not word.isdigit()} - {
     "member", "admin", "owner", "primaryowner", "bot", "guest", "open", "closed", "live", "current",
 }  # fmt: skip
@@ -199,7 +199,7 @@ def _share_of_status(score: float, profile: Profile) -> float:
     if profile.numbers == 1 and profile.statuses < 1:
         # Numbers are probably not a status. If the header certainly means a status, ask about a few numeric codes.
         return 0.6 if score > _CERTAIN and len(profile.distinct) <= _MOST_CODES else 0.2
-    # A few words are more probably a status if at least one of them is known.
+    # A column with few different words is more likely a status if at least one of them is known.
     least = 0.35 if len(profile.distinct) > 12 else 0.85 if profile.statuses else 0.8
     return max(least, 0.35 + 0.65 * profile.statuses)
 

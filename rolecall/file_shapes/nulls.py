@@ -8,7 +8,7 @@ from rolecall.file_shapes.sample_table import SampleTable
 
 # These are compared case-sensitively, because Null is also a last name.
 _NULLS = ("NULL", "(null)", "<null>", "[NULL]", "(NULL)", "\\N")
-# In records of JSON, a missing value has a form of its own.
+# JSON has null for a missing value, so such a word in JSON is a text.
 _FORMATS = ("CSV", "XLSX", "Aligned text")
 
 

@@ -17,7 +17,7 @@ _MOST_NAMED = 4
 
 
 def name_with_realm(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> str | None:
-    """Join the username with the host or domain in its row if usernames repeat, but not in one host or domain.
+    """Join the username with the host or domain in its row if usernames are unique only in each host or domain.
 
     Return the column of usernames, or None if this does not apply.
     """

@@ -187,7 +187,7 @@ def raw_without_secrets(table: SampleTable) -> list[str]:
 
 
 def _hide_end(line: str, original: str, values: Iterable[str]) -> str:
-    """Hide the beginning of a secret at the end of a line that was cut off."""
+    """Hide the beginning of a secret at the end of a truncated line."""
     if len(original) < LONGEST_RAW:
         return line
     cut = max((n for value in values for n in range(1, len(value)) if line.endswith(value[:n])), default=0)

@@ -53,7 +53,7 @@ from rolecall.tokens.queries import own_id
 _DELETED_AT_ONCE = 1000
 _URLS = {"slackUrl": Channel.SLACK, "teamsUrl": Channel.TEAMS}
 _NO_PERSON = "This token belongs to no person. Create a token in the console while you are signed in"
-_OTHER_HOST = "The host changes; enter the password again, or an empty one to remove it"
+_OTHER_HOST = "The host changes, so enter the password again, or an empty one to remove it"
 _SHARED = "Everyone in the {channel} channel would read {kind} messages; set isChatAllowed to true to permit this"
 
 
@@ -82,7 +82,7 @@ async def mark_all_read(db: Db, caller: Caller) -> None:
 
 
 async def record_bounce(db: Db, report: DeliveryReport | None, now: datetime) -> BounceResult:
-    """Mark a message as bounced if the report is about its permanent failure.
+    """Mark a message as bounced if the report says that its delivery failed permanently.
 
     The notifications of the message stay in the console's bell.
     """

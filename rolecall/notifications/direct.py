@@ -29,7 +29,7 @@ async def deliver(message: OutgoingMessage, delivery: Delivery, config: Config) 
         return MessageOutcome.KEPT, "The message is in the outbox; nothing was sent"
     mailer = Mailer(MailAccount(delivery.policy.email, delivery.secrets.get(Channel.EMAIL, "")))
     try:
-        # Claimed now, because the mailer does not send messages that were claimed too long ago.
+        # Set `claimed_on` to now, because the mailer does not send messages that were claimed too long ago.
         return await mailer.send(msgspec.structs.replace(message, claimed_on=clock.now()))
     finally:
         await mailer.close()

@@ -1,4 +1,4 @@
-"""The model of notifications: kinds with their defaults, channels, the retry schedule, digests and working days."""
+"""Define notifications: kinds with their defaults, channels, the retry schedule, digests and working days."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta

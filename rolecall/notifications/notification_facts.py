@@ -58,7 +58,7 @@ async def facts_or_faults(
     An outage of the database is raised.
     """
     try:
-        # A savepoint, because an error in SQL would otherwise abort the transaction of the calling code.
+        # Use a savepoint, because an error in SQL would otherwise abort the transaction of the calling code.
         async with db.transaction():
             return await facts_of(db, ids, context), {}
     except (OperationalError, InterfaceError):

@@ -47,8 +47,8 @@ class OutgoingMessage(msgspec.Struct, frozen=True):
     """A message to send, with the notifications that it carries."""
 
     id: UUID
-    # The id of the first notification, or of a message without notifications. All attempts use it in their Message-ID,
-    # so that mail programs detect duplicates.
+    # The id of the first notification or, without notifications, of the message. All attempts use it in their
+    # Message-ID, so that mail programs detect duplicates.
     reference: UUID
     channel: Channel
     recipient: str

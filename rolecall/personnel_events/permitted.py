@@ -69,7 +69,10 @@ async def require(db: Db, verb: EventVerb, caller: Caller, *, identity_id: UUID,
 async def require_no_own_supervision(
     db: Db, caller: Caller, identity_id: UUID, changes: IdentityChanges | None
 ) -> None:
-    """Refuse callers who make themselves a supervisor or change their own supervisor: supervisors approve access."""
+    """Refuse callers without `identities:write` who make themselves a supervisor or change their own supervisor.
+
+    Supervisors approve access.
+    """
     if changes is None or "supervisor_id" not in changes.model_fields_set or Scope.IDENTITIES_WRITE in caller.scopes:
         return
     if await own_id(db, caller) in (identity_id, changes.supervisor_id):

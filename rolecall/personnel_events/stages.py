@@ -25,7 +25,7 @@ async def follow_event(db: Db, id: UUID, now: datetime) -> None:
     One pass is enough, because a stage depends only on the previous one.
     """
     event = await queries.lock(db, id)
-    # Delete the news before reading the requests, so that each later change is news again.
+    # Delete the row of event_news before reading the requests, so that each later change queues the event again.
     caller = await _consume_news(db, id)
     previous = None
     for stage in event.stages:
@@ -38,7 +38,7 @@ async def follow_event(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def update_status(db: Db, event: LockedEvent, caller: Caller, now: datetime) -> None:
-    """Store the status that follows from the stages, and copy it to the related requests."""
+    """Store the status that follows from the stages, also in the references of access requests to the event."""
     status = status_of(event.stages)
     if status is event.status:
         return

@@ -333,7 +333,7 @@ async def _uncover_returned(db: Db, run: ComparedImport, now: datetime) -> None:
         await record_notice(db, REOPENED, review_id, now)
 
 
-# A rollback restores old data. It proves no removal, but access that it shows again must be decided or removed.
+# A rollback restores old data. It proves no removal, but access that it shows again needs a decision or a removal.
 _ROLLBACK_STEPS = (_restore_returned, _reopen_returned, _uncover_returned)
 _STEPS = (_restore_returned, _withdraw_gone, _remediate_gone, _reopen_returned, _reopen_kept, _uncover_returned)
 

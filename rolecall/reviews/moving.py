@@ -27,7 +27,7 @@ from rolecall.tokens.queries import own_id
 
 async def lock_open(db: Db, review_id: UUID) -> None:
     """Lock a review, so that it is not closed or canceled while decisions are made; refuse if it is not open."""
-    # A shared lock, so that several people can decide at the same time.
+    # The lock is shared, so that several people can decide at the same time.
     sql = "SELECT status FROM reviews WHERE id = %(id)s FOR SHARE"
     status = await fetch_value(db, sql, id=review_id)
     if status != ReviewStatus.OPEN:

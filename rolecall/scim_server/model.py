@@ -74,7 +74,7 @@ class StoredResource(msgspec.Struct, frozen=True):
 
     @property
     def etag(self) -> str:
-        # Weak, because the query parameter `attributes` changes the bytes of a response, but not the version.
+        # The ETag is weak: the query parameter `attributes` changes the bytes of a response, but not the version.
         return f'W/"{self.version}"'
 
     def attributes(self) -> Resource:

@@ -264,7 +264,7 @@ def _change_object(verb: PatchVerb, holder: Resource, name: str, value: Any) -> 
 
 def _keep_one_primary(values: list[Any], changed: list[Any]) -> None:
     """If a changed value is primary, clear `primary` of the other values."""
-    # RFC 7644, section 3.5.2, requires that the server clears the other values.
+    # RFC 7644, section 3.5.2, requires the server to clear `primary` of the other values.
     if any(isinstance(each, dict) and as_flag(each.get("primary")) is True for each in changed):
         kept = set(map(id, changed))
         for each in values:

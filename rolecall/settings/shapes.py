@@ -34,7 +34,7 @@ class ApprovalRuleBody(RuleFields):
     @field_validator("responder")
     @classmethod
     def named_where_it_must_be(cls, responder: Responder, info: ValidationInfo) -> Responder:
-        # An invalid identity ID is missing in `info.data` and is reported already.
+        # An invalid identity ID is missing from `info.data`, and its problem is already reported.
         if "identity_id" in info.data and (responder is Responder.IDENTITY) != (info.data["identity_id"] is not None):
             raise broken(f"Identity ID must be given with the responder {Responder.IDENTITY}, and only with it")
         return responder

@@ -79,7 +79,7 @@ class SourceHttp:
         self.root = URL(access.source.url)
 
     async def get(self, url: URL, query: Mapping[str, str] | None = None, decode: Decode | None = None) -> JsonAnswer:
-        """Return the JSON at a URL of this server; retry temporary failures, and wait as long as the server asks."""
+        """Return the JSON at a URL of this server. Retry temporary failures after a pause, which the server may set."""
         target = url.update_query(dict(query)) if query else url
         pauses = list(RETRY_PAUSES)
         while True:

@@ -75,7 +75,7 @@ class Edge:
         finally:
             correlation.correlation_id.reset(token)
             seconds = time.perf_counter() - started
-            # Count by template: paths contain ids, and the rows of a counted route are permanent.
+            # Count by path template: paths contain ids, and the rows that count a route are never deleted.
             self.times.add(method, scope.get("path_template", ""), status, seconds)
             # Do not log successful probes, which arrive every few seconds.
             if status != 200 or path not in _PROBES:

@@ -1,4 +1,4 @@
-"""Statuses and outcomes of deliveries, the retry schedule, and the limits of the sender."""
+"""Define the statuses and outcomes of deliveries, the retry schedule, and the limits of the sender."""
 
 import random
 from datetime import datetime, timedelta

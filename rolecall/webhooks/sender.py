@@ -70,7 +70,7 @@ class Sender:
             hook, keys = hooks[claim.webhook_id]
             self._flight.start(self._send(claim, hook.url, keys))
         self._flight.set_alarm(next_turn)
-        # True would start the next turn at once; the alarm starts it when one is needed.
+        # Do not return True, which would start the next turn at once: the alarm starts a turn when one is needed.
         return False
 
     @property

@@ -30,7 +30,7 @@ from tests.listening import an_api
 ORIGIN = "https://rolecall.test"
 EMAIL = "ada.admin@example.com"
 SHARE = int(os.environ.get("ROLECALL_CONSOLE_CASES", str(CASES // 4)))
-# Percent-encoded, as sent over the wire.
+# The values are percent-encoded, as sent over the wire.
 VALUES = [
     "%00", "a%00b", "%ED%A0%80", "%FF%FE", "%C0%AF", "", "+", "%20%20", "%0D%0ALocation:%20x", "%1B%5B31m", "%E2%80%AE",
     "%EF%BB%BF", "-1", "0", "1e400", "1.5", "9" * 40, "%D9%A3", "%F0%9D%9F%8F", "NaN", "Infinity", "true", "null", "[]",

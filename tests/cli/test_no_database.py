@@ -36,7 +36,7 @@ def test_commands_that_need_existing_data_do_not_create_a_database(words: tuple[
 
 
 def test_creating_the_first_token_or_administrator_creates_the_database(tmp_path: Path) -> None:
-    said = f"The folder {tmp_path / 'here'} had no Rolecall database; an empty one was created\n"
+    said = f"There was no Rolecall data in the folder {tmp_path / 'here'}; empty tables were created\n"
     with embedded(tmp_path / "here"):
         before = typed("token", "list", "--data-dir", tmp_path / "here")
         first = typed("token", "create", "ci", "--data-dir", tmp_path / "here")

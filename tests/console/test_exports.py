@@ -51,7 +51,7 @@ VIEWS = [
     "/notifications?isRead=false",
     "/settings/outbox?outcome=sent",
 ]
-# The field of an exported item that appears in its row; rows of other lists contain a link with the id.
+# The field of an exported item that its row in the console shows; rows of other lists contain a link with the id.
 SHOWN = {
     "access-model-members": "lastName",
     "audit-events": "number",

@@ -42,7 +42,7 @@ async def bundle_of(db: Db, review: str, folder: Path) -> dict[str, Any]:
 
 
 async def keep_pending(client: httpx2.AsyncClient, review: str) -> None:
-    """Keep every pending item, and submit for every reviewer."""
+    """Keep every pending item, and submit the decisions of every reviewer."""
     for item in await items_of(client, review, status="Pending"):
         await decide(client, item, "Keep")
     for each in (await client.get(f"/api/reviews/{review}")).json()["progress"]["reviewers"]:

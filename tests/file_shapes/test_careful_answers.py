@@ -82,7 +82,7 @@ def test_groups_in_a_list_of_mailbox_rights_are_groups(tmp_path: Path) -> None:
     assert {row[1] for row in rows} == {"", *groups}
     assert {row[4] for row in rows if row[1] == "CONTOSO\\Domain Admins"} == {"Deny"}
     assert not any("self" in username for username in found.active)
-    # A right that is granted and denied is not read without a person.
+    # A right that is both granted and denied is rejected: a person must decide.
     assert [reject.line for reject in found.deltas[Content.PERMISSIONS].rejects] == [6]
 
 

@@ -1,4 +1,4 @@
-"""Regression tests for headers, words, dates and lines of exports that were read wrongly or not at all."""
+"""Test headers, words, dates and lines of exports that were once read wrongly or not at all."""
 
 from pathlib import Path
 

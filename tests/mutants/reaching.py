@@ -54,7 +54,7 @@ class Reach:
                 self.lines[file][trace.test] = run
         # The functions that use each name.
         self.mentions: dict[Name, set[_Function]] = defaultdict(set)
-        # The names whose definitions use each name.
+        # For each name, the names whose definitions use it.
         self.derived: dict[Name, set[Name]] = defaultdict(set)
         # The names that each file assigns at its top level.
         self.assigned: dict[str, set[Name]] = defaultdict(set)

@@ -132,7 +132,7 @@ async def test_password_is_not_sent_to_another_host(client: httpx2.AsyncClient) 
     assert refused.json()["errors"] == [
         {
             "field": "email.password",
-            "message": "The host changes; enter the password again, or an empty one to remove it",
+            "message": "The host changes, so enter the password again, or an empty one to remove it",
         }
     ]
     assert kept == "mail.test.example"

@@ -240,7 +240,7 @@ class PartComparison:
         return doubt or self.found
 
     async def _accounts(self) -> None:
-        """Set `accounts` to the accounts of the file of users, and all further accounts in other files."""
+        """Set `accounts` to the accounts of the file of users, and the accounts that only other files name."""
         self.accounts = self.whole.accounts.index(*self.parts)
         if not self.whole.accounts.is_all:
             named = union((delta.mentioned("username") for delta in self.deltas.values()), "username")

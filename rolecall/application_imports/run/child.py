@@ -113,7 +113,7 @@ async def _until_readable(pipe: Connection) -> None:
         await readable.wait()
     finally:
         loop.remove_reader(pipe.fileno())
-        # uvloop makes a pipe that it watches non-blocking; reading a long message would fail.
+        # uvloop sets watched pipes to non-blocking mode, in which reading a long message would fail.
         os.set_blocking(pipe.fileno(), True)
 
 

@@ -38,7 +38,10 @@ def main(job: Job, worker: Connection) -> None:
 
 
 def _most_memory(input_bytes: int) -> int:
-    """Return the memory that a build may use. Larger files get more memory only if they must be read at once."""
+    """Return the memory that a build may use. It grows with the files.
+
+    Beyond `MOST_IN_MEMORY` it grows only for files that must be read at once.
+    """
     return _MEMORY + _MEMORY_PER_BYTE * min(input_bytes, MOST_IN_MEMORY + at_once.noted())
 
 
