@@ -1,6 +1,6 @@
 """Check who may request, approve or withdraw an exception.
 
-Two people approve: the rule's owner or, if the owner cannot, an administrator; and a second person.
+Two people approve: the rule's owner (or an administrator if the owner cannot approve), and a second person.
 """
 
 from collections import defaultdict

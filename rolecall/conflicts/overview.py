@@ -1,4 +1,4 @@
-"""Compute figures about all conflicts: the matrix of duties, and the number of conflicts over time."""
+"""Compute the matrix of duties and the number of conflicts over time, and list exceptions that wait for a person."""
 
 from datetime import datetime
 from uuid import UUID

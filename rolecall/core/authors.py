@@ -1,4 +1,4 @@
-"""Record who writes a transaction and why.
+"""Record who writes in a transaction and why.
 
 A transaction that changes audited records is signed with an `Author`. The triggers of `schema/audit.sql` copy it into
 the audit entry of each change, and `written_on()` takes the transaction's time from it.

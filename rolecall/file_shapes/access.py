@@ -369,7 +369,7 @@ def _scope_of_roles(view: View, fields: dict[str, Meaning]) -> Profile | None:
 
 
 def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> list[Part]:
-    """Read roles as permissions, because roles with the same name differ between applications."""
+    """Read roles as permissions, because each scope, such as an application, has its own roles."""
     role = fields["Group"].header
     chosen = {
         "Username": fields["Username"],

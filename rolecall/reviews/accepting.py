@@ -81,7 +81,7 @@ def _check_acceptable(item: ReviewItemDetail, review: ReviewStatus) -> None:
         raise Conflict(f"Only flagged items can be accepted; this one is {item.status}")
     is_final = item.is_submitted or item.related_items or review in (ReviewStatus.CLOSED, ReviewStatus.COMPLETED)
     if not is_final:
-        raise Conflict("The reviewer has not submitted the decision yet. Accept the access after they have")
+        raise Conflict("The reviewer has not submitted the decision yet. Accept the access after it is submitted")
 
 
 # Snooze a request that is already snoozed, to change the end of the snooze.

@@ -286,7 +286,7 @@ async def _search(asked: ScimRequest) -> ScimAnswer:
     if asked.request.method != "POST":
         raise _not_allowed("POST")
     given = await _search_body(asked)
-    # A cursor is a position in the list of one type, and a search joins the lists of both types.
+    # Ignore a cursor: it is a position in the list of one type, and a search joins the lists of both types.
     place = _place({name: value for name, value in given.items() if name != "cursor"})
     first, total, shown = place.start, 0, list[bytes]()
     for kind in ENDPOINTS.values():

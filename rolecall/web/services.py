@@ -1,4 +1,4 @@
-"""Define the resources that all requests of a process share, such as pool and limits; `app.py` creates them."""
+"""Define the resources that all requests of a process share, such as the connection pool; `app.py` creates them."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime

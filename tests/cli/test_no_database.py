@@ -1,4 +1,4 @@
-"""Test that a command with a mistyped folder does not create an empty database."""
+"""Test commands that find no database: some create one, the others report the problem."""
 
 from pathlib import Path
 

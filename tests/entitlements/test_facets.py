@@ -45,7 +45,7 @@ async def counted_by_list(db: Db, filters: EntitlementFilters, there: list[UUID]
 
 
 async def assert_equal(db: Db, there: list[UUID], *further: EntitlementFilters) -> None:
-    # The console asks for applications that are not archived.
+    # The console requests facets only of applications that are not archived.
     rows = await fetch_rows(db, "SELECT id FROM applications WHERE NOT is_archived AND id = ANY(%(ids)s)", ids=there)
     live = [id for (id,) in rows]
     for filters in [*FILTERS, EntitlementFilters(application_id=there[1]), *further]:

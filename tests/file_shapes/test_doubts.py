@@ -1,4 +1,4 @@
-"""Test that doubts are reported: usernames that differ only in case, unread group members, possible access."""
+"""Test doubts about exports, such as usernames that differ only in case, unread members, and possible access."""
 
 from pathlib import Path
 

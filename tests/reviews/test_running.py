@@ -1,4 +1,4 @@
-"""Test how a review is run: due date, closing, reminders, new access, and unexplained access of an import."""
+"""Test the course of reviews: due date, closing, reminders, replaced owners, new access and unexplained access."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID

@@ -255,7 +255,7 @@ async def _end(pool: Pool, run: ImportRun, result: BuildResult) -> None:
                 log.error("import interrupted", run=run.number, reason=result.message)
             case BuildOutcome.POSTPONED:
                 log.error("file store unreachable", run=run.number, reason=result.message)
-                # This does not count as an attempt.
+                # A run without access to the file store does not count as an attempt.
                 await execute(db, "UPDATE import_runs SET attempts = attempts - 1 WHERE import_id = %(id)s", id=run.id)
 
 

@@ -1,4 +1,4 @@
-"""Test that no socket folder stays, that children do not run the worker's script, and that long messages arrive."""
+"""Test that a worker leaves no socket folder, that children do not run its script, and that long messages arrive."""
 
 import subprocess
 import sys
