@@ -29,7 +29,7 @@ async def _restore(db: Db, relation: Relation, application_id: UUID, number: int
     )
     # Without statistics the planner reads the rows of every application for a few keys.
     await execute(db, "ANALYZE then_valid")
-    # Assignments fire `note_former_holders`, schema/accounts.sql.
+    # If the rows are assignments, this fires `note_former_holders`, schema/accounts.sql.
     await execute(
         db,
         f"""UPDATE {relation.table} r SET until_import = {number:d} WHERE r.until_import IS NULL AND {relation.scope}
@@ -37,7 +37,7 @@ async def _restore(db: Db, relation: Relation, application_id: UUID, number: int
         application=application_id,
     )
     # Search only the rows of this application; with the keys alone, the planner might read those of all applications.
-    # Assignments fire `note_holders`, schema/accounts.sql.
+    # If the rows are assignments, this fires `note_holders`, schema/accounts.sql.
     await execute(
         db,
         f"""INSERT INTO {relation.table} ({relation.columns}, from_import)
