@@ -53,7 +53,7 @@ async def sessions(url: str) -> dict[str, str]:
 
 
 async def costs_of(reader: Reader, people: dict[str, str]) -> dict[str, float]:
-    """Return the median cost of a page for each person. They take turns, so that other load affects all equally."""
+    """Return the median cost of a page for each person. Measure in turns, so that other load affects all equally."""
     took: dict[str, list[float]] = {name: [] for name in people}
     for _ in range(ROUNDS + WARM):
         for name, cookie in people.items():

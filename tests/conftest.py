@@ -37,7 +37,7 @@ collect_ignore = [
 # Folders and files whose tests share an expensive fixture: all tests of one file run on one worker.
 _SHARING = ("tests/console/browser/", "tests/cli/", "tests/client/test_client.py", "tests/web/test_replica.py")
 TEMPLATE = "rolecall_template"
-# On a busy machine an example may take any time: its result counts, not its duration.
+# On a busy machine an example may take long; only its result is tested, not its duration.
 settings.register_profile("any_speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any_speed")
 _LOCK = 7_426_001

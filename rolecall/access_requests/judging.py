@@ -116,7 +116,7 @@ def judge(request: AccessRequestDetail, state: ImportedState) -> Judgement:
 def reappeared_access(request: AccessRequestDetail, state: ImportedState) -> list[str]:
     """Describe the access that a completed request removed and that the import shows again."""
     taken = [privilege for privilege in request.target.privileges if _is_taken_away(privilege)]
-    # Lowered access is not taken away. Without privileges, a Remove or Suspend takes away the account itself.
+    # Ignore access that was only lowered. Without privileges, a Remove or Suspend takes away the account itself.
     if not taken and (request.target.privileges or request.action == RequestAction.CHANGE):
         return []
     taking = msgspec.structs.replace(request, target=msgspec.structs.replace(request.target, privileges=taken))

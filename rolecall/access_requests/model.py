@@ -111,7 +111,7 @@ RESOLVE = Move(
     sets=("resolved_on",),
     events=(RequestEvent.RESOLVED,),
 )
-# Resolve a request that has no rule of type Verify.
+# Resolve and complete a request that no rule requires to be verified.
 FINISH = Move(
     "Resolved",
     "The access was provisioned; no verification is required",

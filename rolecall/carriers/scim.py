@@ -66,7 +66,7 @@ class ScimTarget:
 
         Raise CannotCarryOut if it is not clear which resource has the name, or if its id cannot be part of a URL.
         """
-        # Without the members, because a group may have thousands.
+        # Exclude the members, because a group may have thousands.
         query = {"filter": f"{attribute} eq {json.dumps(name)}", "excludedAttributes": "members"}
         resources, total = resources_in((await self._http.get(url, query)).value)
         found = [each for each in resources if str(value_at(each, attribute)).casefold() == name.casefold()]

@@ -112,7 +112,7 @@ class Naming:
         name = name.strip()
         if found := (await queries.ids_by_name(self.db, _TABLES.get(section, section), [name])).get(name):
             return str(found)
-        # If an entry of the file has this name, it has a problem of its own, which is reported there.
+        # If the file has an entry with this name, the problem is in that entry and is reported there.
         if name not in names_in(self.raw, section):
             advice = f"correct the name, or add the {what} to the file"
             self.problems.append(Problem(place, f"No {what} is named {name}; {advice}"))

@@ -95,7 +95,7 @@ async def _approvers(db: Db, subjects: Sequence[_Subject]) -> list[Approvers]:
     involved = [parties[each.requested.id] if each.requested else None for each in subjects]
     rows = await fetch_rows(
         db,
-        # The requester is excluded: if they own the rule, administrators take the part of the owner.
+        # The requester is excluded: if they own the rule, an administrator approves in place of the owner.
         """SELECT n, i.id, i.first_name || ' ' || i.last_name, coalesce(i.id = owner.id, false),
                   i.id = ANY(owners.ids),
                   EXISTS (SELECT FROM console_roles c WHERE c.identity_id = i.id AND c.role = 'Administrator')

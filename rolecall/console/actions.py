@@ -1,7 +1,8 @@
 """Manage console users: roles, one-time links, passwords and sessions.
 
-Secrets of links and sessions are stored as SHA-256 hashes, passwords as Argon2id hashes. A change of the role
-or its e-mail ends all sessions and links of the person. A new password ends all of them except the session that set it.
+Secrets of links and sessions are stored as SHA-256 hashes, passwords as Argon2id hashes. When a person gets another
+role or another e-mail for the sign-in, all their sessions and links end. A new password ends all of them except the
+session in which it was set.
 """
 
 import asyncio
@@ -106,7 +107,7 @@ async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | No
             )
         if role is None or had != [(role, address)]:
             await _end_sign_ins(db, identity_id)
-        # Check this last: an offboarding also locks the role and sessions first, so the two cannot deadlock.
+        # Check this last: an offboarding takes the same locks in the same order, so the two cannot deadlock.
         if is_removed:
             await require_another_administrator(db, identity_id)
         if not await administrators.active(db):

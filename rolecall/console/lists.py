@@ -213,7 +213,7 @@ OWN_LISTS = frozenset(
     {"access-requests", "applications", "events", "identities", "notifications", "requests-to-answer"}
     | {"search-identities", "stand-ins"}
 )
-# Lists that include records of other people only for callers with a scope: the filter for the person, and the scope.
+# Lists that show records of other people only to callers with this scope. The filter selects the records of a person.
 ONE_PERSON: dict[str, tuple[str, Scope]] = {"stand-ins": ("identityId", Scope.CONFIG_MANAGE)}
 OWN_RECORDS: dict[str, tuple[RecordType, str]] = {
     "access-model-members": (RecordType.MODEL, RECORD),

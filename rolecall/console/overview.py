@@ -21,10 +21,11 @@ OVERDUE = timedelta(days=7)
 TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
-# Pending responses of a person, including those of reviewers for whom they stand in. Excluded are responses to rules
-# that are already met and to requests to which the person is a party, verifications of access that the person or the
-# reviewer provisioned, and approvals and verifications as a stand-in if the person also responds to the request in
-# another capacity.
+# Pending responses of a person, including those of reviewers for whom they stand in. Excluded are:
+# - responses to rules that are already met;
+# - responses to requests to which the person is a party;
+# - verifications of access that the person or the reviewer provisioned;
+# - approvals and verifications as a stand-in, if the person also responds to the request in another capacity.
 _ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s

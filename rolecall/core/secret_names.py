@@ -100,7 +100,7 @@ def looks_secret(header: str) -> bool:
 
 _is_secret = lru_cache(maxsize=10_000)(looks_secret)
 
-# The members of an object that is itself a name with its value, such as {"name": "password", "value": "…"}.
+# The members that contain the name, in an object that stores a name with its value: {"name": "password", "value": "…"}.
 NAMES_OF_PAIRS = (
     "name", "key", "k", "type", "attribute", "attributename", "attr", "field", "fieldname", "property", "label",
 )  # fmt: skip

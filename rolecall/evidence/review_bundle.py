@@ -76,7 +76,7 @@ async def _write_lines(
 async def write_review_bundle(db: Db, file: IO[bytes], id: UUID, now: datetime) -> str:
     """Write the bundle of a review and return its seal, the digest of the manifest.
 
-    The calling code must open one database snapshot, so that all members agree.
+    The calling code must open one database snapshot, so that all files of the bundle agree.
     """
     bundle = BundleWriter(file)
     with bundle.archive:

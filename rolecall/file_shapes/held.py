@@ -123,7 +123,7 @@ def _leave_out_ended(view: View, part: Part) -> bool:
     ended = [word for word, active in known.items() if active is not None and bool(active) is is_opposite]
     if ended:
         part.skip_rows({"column": state.header, "is": ended})
-        part.evidence.append(f"Rows whose {state.header} is {', '.join(ended)} are not held and are left out")
+        part.evidence.append(f"Rows whose {state.header} is {', '.join(ended)} are left out: such access is not held")
     for word in [word for word, active in known.items() if active is None][:5]:
         _ask_if_held(part, state.header, [word])
     return bool(ended)
@@ -135,7 +135,9 @@ def _leave_out_excluded(view: View, part: Part) -> None:
         words = [word for word in column.distinct if fold(word) not in NO_ACCESS]
         if words:
             part.skip_rows({"column": column.header, "is": words})
-            part.evidence.append(f"Rows whose {column.header} is {', '.join(words)} are not held and are left out")
+            part.evidence.append(
+                f"Rows whose {column.header} is {', '.join(words)} are left out: such access is not held"
+            )
 
 
 def _ask_for_validity(view: View, part: Part, state: Profile | None) -> None:
@@ -254,7 +256,8 @@ def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     if part.origin("Active") is None and (last := last_day_of_grants(view)):
         end_after(_view_of(view, [each for each in about if each is not last]), part, "Active")
     used = {each.header for each in part.fields.values()}
-    # If no account repeats, any other column may describe the grant: in a later file, rows of one account may differ.
+    # If no account repeats, the other columns may describe the grant: in a later file, one account may have several
+    # rows that differ in them.
     kept = used if key.is_unique else {*fixed} - ({*taken} - used)
     part.ignore(each.header for each in view.profiles if each.header not in kept)
     return part

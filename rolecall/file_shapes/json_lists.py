@@ -70,7 +70,10 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
 
 
 def _unread_beside(document: Any, lists: Iterable[str]) -> list[str]:
-    """Return evidence that names unread objects and lists outside the records, such as the group of listed members."""
+    """Return evidence that names the objects and lists that are not read, because they are outside the records.
+
+    An example is the object of a group, if the records are its members.
+    """
     members = document.items() if isinstance(document, dict) else ()
     inside = {path.partition(".")[0].partition("[")[0] for path in lists}
     unread = [name for name, value in members if name not in inside and value and isinstance(value, dict | list)]

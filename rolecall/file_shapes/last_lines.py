@@ -237,7 +237,10 @@ def _is_short(row: Sequence[str], width: int) -> bool:
 
 
 def _is_text(row: Sequence[str], width: int) -> bool:
-    """Return whether a row has only a text, the end of a report, or a key to codes, which the delimiter may split."""
+    """Return whether a row is not data: a lone text, a line that ends a report, or a key to codes.
+
+    The delimiter may have split such a line into several cells.
+    """
     filled = [cell for cell in row if cell.strip()]
     is_key = bool(row[0].strip()) and len(filled) < width and all(map(_KEY.match, filled))
     return _is_short(row, width) or (bool(row[0].strip()) and bool(_END.search(" ".join(row)))) or is_key
@@ -252,7 +255,7 @@ def _find_footers(last: Sequence[list[str]], width: int, column: str, names: Seq
     texts: list[str] = []
     for row in reversed([row for row in last if any(cell.strip() for cell in row)]):
         if texts and not row[0].strip() and _is_counted(row):
-            # The total above the text is left out by its own column.
+            # Skip the total above the text: another condition leaves it out.
             continue
         if not _is_text(row, width) and not _is_total(row):
             break

@@ -170,7 +170,7 @@ async def open_review(
     if review.due_on <= now:
         raise Conflict("The due date has passed. Set a later one, then open the review")
     await opening.require_sources(db, review)
-    # Matches that a running matching stores later must not be older than the review.
+    # Wait for running matchings, so that no match with an earlier time is stored after the review is opened.
     now = await matching.wait_for_turns(db, now)
     taken = await opening.take_items(db, review, now, is_collected=is_collected)
     await opening.store_items(db, review, taken, now)

@@ -102,7 +102,7 @@ async def test_change_that_raises_access_is_approved_like_an_add(
     request = await ask(client, cast, "Change", named(permission, access))
 
     assert approvers(request) == (["Bo Boss"] if raises else [])
-    # Only the approval is that of an Add; the request is still a Change.
+    # Only the rules of type Approve treat the request as an Add; for the others it is still a Change.
     (work,) = [each for each in request["requirements"] if each["type"] == "Resolve"]
     assert [rule["reason"] for rule in work["rules"]] != ["Adds only"]
 

@@ -44,7 +44,7 @@ NAMES = ["%00", "page%00", "[]", "a.b.c", "identity.", ".", "__class__", "%ED%A0
 
 
 class Visitor:
-    """An administrator who signs in again whenever a form ended the session."""
+    """An administrator who signs in again whenever a form ends the session."""
 
     def __init__(self, client: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
         self.client, self.db, self.facts = client, db, facts

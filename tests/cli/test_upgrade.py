@@ -17,7 +17,7 @@ from rolecall.core.postgres import embedded
 from tests.builders import CONNECTOR
 from tests.cli.commands import REPOSITORY, Running, a_service, environment, eventually, rolecall
 
-# Changes that a next version may make: a table, an index, a column in every table, a replaced function.
+# Changes that a later version may make: a table, an index, a column in every table, a replaced function.
 NEXT_VERSION = """
 DO $$
 DECLARE

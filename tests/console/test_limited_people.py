@@ -277,7 +277,7 @@ async def test_pages_of_a_person_without_a_role_have_no_dead_links(
 async def test_role_does_not_take_rights_from_a_supervisor(
     administrator: httpx2.AsyncClient, db: Db, team: Team, role: Role
 ) -> None:
-    """With any role, people can request access for themselves and their people, and supervisors can create events."""
+    """With any role, people can request access for themselves and their reports, and supervisors can create events."""
     await actions.set_role(db, team.grace, role)
     await sign_in(administrator, db, team.grace)
     leave = {"type": "Absence", "effectiveDate": TOMORROW}

@@ -109,7 +109,7 @@ PATHS = {
     "/api/access-models/{id}": "models",
     "/api/accounts/{id}": "accounts",
     "/api/application-imports/{id}": "imports",
-    # Not the spare application, because other operations rename its file groups.
+    # Do not use the spare application, because other operations rename its file groups.
     "/api/applications/{id}/source": "sourced_applications",
     "/api/applications/{id}": "spare_applications",
     "/api/conflicts/{id}": "conflicts",
@@ -174,7 +174,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "approveException": lambda body: without(fit(body), "standInId"),
     # The decision Change is not possible for memberships in groups.
     "decideReviewItem": decided,
-    # The items are either listed or filtered.
+    # A body contains either the ids of the items or filters.
     "decideReviewItems": lambda body: without(decided(body), "itemIds") | {"filters": {}},
     # Periods of one person must not overlap.
     "createStandIn": lambda _: a_day_away(),
@@ -256,7 +256,7 @@ def before_call(_: Any, case: Any, **__: Any) -> None:
     if kind and is_positive(case, ParameterLocation.PATH):
         case.path_parameters["id"] = one(kind)(None)
     if case.query and "applicationId" in case.query and case.method == "POST":
-        # The form names the application too, and both must agree.
+        # The form contains the application too; if the query had another one, the request would be invalid.
         del case.query["applicationId"]
     if case.query and "asOf" in case.query and is_positive(case, ParameterLocation.QUERY):
         case.query["asOf"] = in_days(-99, -1)(None)

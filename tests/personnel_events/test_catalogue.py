@@ -86,7 +86,7 @@ async def test_role_transition_removes_only_access_that_is_held_or_requested(
         if status:
             sql = "UPDATE access_requests SET status = %s, completed_on = %s WHERE id = %s"
             await db.execute(sql, (status, at, id))
-    # Neither another person's request counts, nor one in another application, nor an import that failed.
+    # Requests of another person or in another application do not count, and a failed import does not count either.
     await a_request(db, grace, ledger, "Grace's")
     await a_request(db, ada, wiki, "Wiki's")
     for application, status in ((ledger, "Failed"), (wiki, "Finished")):

@@ -63,7 +63,7 @@ URLS = [f"{scheme}://{host}{port}/hook" for host in SPELLINGS for scheme, port i
 
 @pytest.fixture
 def config(config: Config) -> Config:
-    """Allow no network."""
+    """Exempt no network from the address check."""
     return msgspec.structs.replace(config, webhook_allow=())
 
 

@@ -64,7 +64,7 @@ class FileDelta:
         self.rows = [0] * len(files)
         # The columns, if the file consists of JSON lines.
         self.headers: list[str] = []
-        # If rejects are allowed, the tables of files that were read at once, to show rejected rows with their text.
+        # The tables of files that were read whole. They are kept if rejects are allowed, to show the rejected rows.
         self.tables: dict[int, Table] = {}
         # Whether long files could not be read in pieces.
         self.is_at_once = False

@@ -56,7 +56,7 @@ def _cut(text: bytes) -> bytes:
     try:
         lines = aligned.lines_of(text.decode())
     except UnicodeDecodeError:
-        # Return the text unchanged: reading it will fail with the line and the byte.
+        # Return the text unchanged: parsing it will raise an error that names the line and the byte.
         return text
     return "\n".join(aligned.cut_lines(lines)).encode()
 

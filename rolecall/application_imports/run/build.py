@@ -106,7 +106,7 @@ async def _build(db: Db, job: Job) -> list[str]:
 
 
 class Written(NamedTuple):
-    """The changes of the files of an import, written but not committed."""
+    """The changes of an import, written to the database but not committed."""
 
     totals: list[FileTotals]
     # The tables to which many rows were added.

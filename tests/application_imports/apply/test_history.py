@@ -144,7 +144,10 @@ async def assignments_elsewhere(db: Db, accounts: int) -> None:
 
 
 async def assignments_read(db: Db) -> int:
-    """Return how many assignments scans and indexes have read; only the difference of two results is meaningful."""
+    """Return how many rows of assignments this transaction has read; only the difference of two results is meaningful.
+
+    The rows were read by sequential scans or through an index.
+    """
     sql = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'assignments'"
     return int(await fetch_value(db, sql))
 
