@@ -214,6 +214,6 @@ class TargetConnection(Protocol):
     async def carry_out(self, step: Step, *, was_sent: bool) -> str:
         """Make a change unless it was made already; return a description of the result.
 
-        `was_sent`: an earlier attempt sent this step, so an existing or missing account may be its result.
+        `was_sent` means that an earlier attempt sent this step, so an existing or missing account may be its result.
         """
         ...

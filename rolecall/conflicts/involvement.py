@@ -57,7 +57,8 @@ async def require_uninvolved(
     """
     (parties,) = await parties_of(db, [requested])
     own = await own_id(db, caller)
-    # Anyone at the command line could create several tokens without an owner, and so take all parts.
+    # One person at the command line could create several tokens without an owner, request the exception with one of
+    # them, and give both approvals with others.
     if own == caller.id and not caller.is_person:
         raise Conflict(
             "A token without an owner cannot record an approval:"

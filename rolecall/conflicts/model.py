@@ -1,7 +1,7 @@
 from datetime import timedelta
 from enum import StrEnum
 
-# One year, even if it is a leap year.
+# 366 days, so that a whole year is allowed even if it is a leap year.
 LONGEST_EXCEPTION = timedelta(days=366)
 
 

@@ -53,7 +53,7 @@ _PRIVILEGED = f"""SELECT count(DISTINCT a.number)::text AS key, 0 AS place
 
 async def _privileged_accounts(db: Db, now: datetime) -> Attention:
     state = await fetch_value(db, _STATE)
-    # The count is stored, because it reads all holders of all privileged entitlements.
+    # Store the count, because counting reads all holders of all privileged entitlements.
     found = await fetch_computed(db, f"privileged accounts after {state}", _PRIVILEGED, 1, now)
     return Attention(int(found.keys[0]), "Accounts with privileged access", "/accounts?privileged=true")
 

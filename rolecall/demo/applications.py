@@ -234,7 +234,7 @@ def _permission(p: DemoPermission) -> tuple[str, ...]:
 
 
 def _members(application: Application, group: str, users: Iterable[Employee]) -> list[str]:
-    """Return the usernames in a group. A group of `leads` has the heads, who are not direct members of its parent."""
+    """Return the usernames in a group. Heads of departments are in a group of `leads`, not directly in its parent."""
     departments = application.groups[group][1]
     above = {application.parents[lead] for lead in application.leads}
     members = [

@@ -24,7 +24,7 @@ from rolecall.settings.policy import RequirementType
 
 
 class ReviewStory(NamedTuple):
-    """A simulated review: the first `submitters` reviewers submit, the next decides half of the items, others none."""
+    """A simulated review: the first `submitters` reviewers submit, the next decides half, the others decide nothing."""
 
     name: str
     description: str
@@ -121,7 +121,7 @@ class Reviewing:
         return id
 
     async def _decide(self, review_id: UUID, one: ReviewerProgress, story: ReviewStory, n: int) -> None:
-        """Decide as a reviewer: the last one who submits keeps all items at once, the others decide one by one."""
+        """Decide as a reviewer: the last one who submits keeps all items together, the others decide one by one."""
         submits, at_once = n < story.submitters, n == story.submitters - 1
         person = Caller(one.reviewer.id, one.reviewer.name, _SCOPES, is_person=True)
         async with self.pool.connection() as db:

@@ -57,7 +57,7 @@ class ColumnAccount(msgspec.Struct, rename="camel"):
     may_be_access: Sign | None
     # The separator of several values in a cell.
     separator: str | None
-    # How many different values the sample has.
+    # The number of distinct values of the column in the sample.
     values: int
     # The first distinct values of the sample; empty for a secret.
     examples: list[str]

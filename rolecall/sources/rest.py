@@ -154,7 +154,7 @@ def _refuse_errors(value: Any, records: list[Any]) -> None:
 
 def _refuse_other_paging(content: SourceContent, answer: JsonAnswer, progress: Progress) -> None:
     """Reject a list whose last page refers to a next page in a paging style that is not configured."""
-    # Paging by number ends with an empty page or at the total, so a sign of a next page does not matter.
+    # Paging by number ends with an empty page or at the total, so ignore references to a next page.
     if content.paging in BY_NUMBER:
         return
     hint = 'a Link header with rel="next"' if _linked(answer) else _sign_of_more(answer.value, content, progress)

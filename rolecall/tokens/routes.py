@@ -26,7 +26,7 @@ async def create_token(db: Db, caller: Caller, raw: Json, facts: Facts) -> NewTo
     return await actions.create_token(db, caller, raw, facts)
 
 
-# Respond when no process can have the token in its cache any more.
+# Delay the response until no process can have the token in its cache any more.
 @operation("DELETE", "/{id:str}", scope=Scope.TOKENS_MANAGE, status=204, delay_seconds=KNOWN_FOR_SECONDS, revokes=True)
 async def revoke_token(db: Db, id: str, now: datetime) -> None:
     """Revoke a token, with effect on the next request."""

@@ -14,7 +14,7 @@ log = structlog.get_logger("rolecall.replica")
 
 # The pauses, in seconds, while a read waits for the replica to catch up.
 _PATIENCE = (0.001, 0.002, 0.004, 0.008, 0.016)
-# How long the replica is not used after a failure.
+# After a failure, reads use the primary for this long.
 _REST_SECONDS = 5.0
 # The timeout for getting a connection to the replica.
 _REACH_SECONDS = 0.5

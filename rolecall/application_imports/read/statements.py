@@ -26,7 +26,7 @@ _BEGINNING, _DATED = 2, r"\d{1,4}[-/. ]\w{1,9}[-/. ]\d{2,4}"
 # In catalogues of databases, this column names both users and roles.
 _GRANTEE = "grantee"
 _GRANT = ("username", "group", "header", "section", "permission", "access", "value")
-# `_results` states how these fields are read, so the keys of the shape do not state them again.
+# `_results` states how these fields are read, so the statements about the keys of the shape leave them out.
 _STATUSES = ("active", "status")
 
 

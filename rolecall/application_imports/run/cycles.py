@@ -11,7 +11,7 @@ _MOST_REPORTED = 10
 async def cycle_lines(db: Db, application_id: UUID) -> list[str]:
     """Return log lines for the first ten cycles of groups, and a line with the number of further cycles.
 
-    Inherited access follows each group of a cycle once.
+    Access is inherited through each group of a cycle only once.
     """
     rows = await fetch_rows(
         db,

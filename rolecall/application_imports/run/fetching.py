@@ -155,7 +155,7 @@ async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFil
 
 
 async def _ask(call: Awaitable[T], received: int = 0, size: int | None = None) -> T:
-    """Convert an error of a source or its library into `SourceFailed` with a readable reason."""
+    """Return the result of a call; convert an error of the source or its library into `SourceFailed` with a reason."""
     try:
         return await call
     except source_errors() as error:

@@ -328,7 +328,7 @@ async def test_change_offers_only_lower_levels_and_only_for_permissions(
 async def test_holders_that_were_not_shown_are_not_decided_with_the_others(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
-    """Emre's item comes to the reviewer after the page with the holders was opened."""
+    """Emre's item is reassigned to the reviewer after the page with the holders was opened."""
     await sign_in(visitor, db, company.carla)
     entitlement = await fetch_value(db, "SELECT id::text FROM entitlements WHERE name = 'Bookkeeper'")
     emre = await fetch_value(db, "SELECT id::text FROM review_items WHERE identity_id = %(id)s", id=company.emre)
