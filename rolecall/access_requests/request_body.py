@@ -57,7 +57,7 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
         return None, problems
     target = await _find_target(db, application_id, fields)
     problems += target.problems
-    # A Restore is checked against suspensions instead, because they may name privileges that have left the catalogue.
+    # A Restore is checked against suspensions instead: the catalogue may no longer contain their privileges.
     sought = {} if action is RequestAction.RESTORE else entries
     names, unknown = await _names(db, application_id, sought)
     problems += unknown

@@ -30,7 +30,7 @@ class AccountItem(msgspec.Struct, rename="camel"):
 
 
 class AccountIdentity(msgspec.Struct, frozen=True, rename="camel"):
-    """The identity behind an account; `status` is its current status, and `inactivatedDate` is when it left."""
+    """The identity behind an account with its current `status`; `inactivatedDate` is when it became inactive."""
 
     id: UUID
     name: str

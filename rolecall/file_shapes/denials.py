@@ -102,7 +102,7 @@ def _read_level(level: Profile, fields: dict[str, Meaning], shape: dict[str, Any
 
 
 def refuse_access(view: View, part: Part) -> None:
-    """Let permissions with a name such as NoAccess grant nothing, if no column says what a row grants."""
+    """Read permissions with a name such as NoAccess as no access, if no column says what a row grants."""
     permission, unpivot = part.fields.get("Permission"), part.shape.get("unpivot", {})
     given = {*part.fields, *part.shape.get("join", {}), unpivot.get("cells")}
     if part.content != Content.PERMISSIONS or permission is None or "Access" in given:

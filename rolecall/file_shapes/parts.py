@@ -133,7 +133,7 @@ class View(msgspec.Struct):
 
 
 def _realms(names: Profile, logins: Profile) -> list[str] | None:
-    """Return what precedes each login in a name such as `sales.app`; None if some name is not of this form."""
+    """Return the realm before each login, such as `sales` in `sales.app`; None if some name is not of this form."""
     pairs = list(zip(names.cells, logins.cells, strict=True))
     if not all(name.endswith(login) and name[: -len(login)][-1:] in _AFTER_REALM for name, login in pairs if login):
         return None

@@ -329,7 +329,7 @@ def counted_after(moment: datetime, count: int, reminders: Reminders, zone: Zone
 
 
 def counted_before(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo) -> datetime:
-    """Return the same time of day, this many counted days earlier.
+    """Return the same time of day before this many counted days: working days, or all days.
 
     A time on a day that is not counted is treated as midnight: any time on a weekend gives the same result.
     """

@@ -104,7 +104,7 @@ def _review(row: _ReviewRow, context: FactContext) -> NotificationFacts:
 
 
 def _why(row: _ReviewRow) -> str:
-    # Once no items are left, the data no longer tells whether the person reviewed or stood in.
+    # Once no items are left, the data no longer shows whether the person reviewed or stood in.
     if row.is_reviewer or not row.left:
         return "You review access"
     return f"You stand in for {row.represented}" if row.represented else "You are an administrator"

@@ -26,7 +26,7 @@ class HeldAccount(msgspec.Struct, frozen=True):
 
 
 class Situation(msgspec.Struct, frozen=True):
-    """What the requests of an event are planned from: the accounts of the identity, and grants of access models.
+    """The data from which the requests of an event are planned: accounts of the identity, and grants of access models.
 
     `before` are the grants before a role transition; `after` are the grants after a role transition or an onboarding.
     Other events need no grants. `models_after` are the models that match the identity after the event; None means those

@@ -209,7 +209,7 @@ class PreviousDecision(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ItemDrift(msgspec.Struct, frozen=True, rename="camel"):
-    """What has happened since the review was opened; `import` is the import that changed or ended the access."""
+    """What has happened to the access since the review was opened; `import` is the import that changed or ended it."""
 
     state: Drift
     access: Access | None

@@ -56,7 +56,7 @@ class FileDelta:
         self.removed = removed
         self.rejects = read.rejects
         self._malformed = len(read.rejects)
-        # The number of rejected rows of each username that is not among the users.
+        # For each username that is not among the users: the number of its rejected rows.
         self.unlisted = Counter[str]()
         self.repeats = read.repeats
         self.is_by_line = read.is_by_line
