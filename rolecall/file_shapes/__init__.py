@@ -21,7 +21,7 @@ workbooks.py    the sheets of a workbook that have tables
 json_lists.py   the lists of records in a JSON file
 racf.py         the records of a RACF database unload
 delimited.py    the delimiter and the rows of CSV
-printed.py      tables that are aligned with spaces or drawn as boxes
+printed.py      tables that are aligned with spaces or separated by borders
 headers.py      the header line of a table
 last_lines.py   totals, footers, legends and page breaks, which are not rows
 nulls.py        words such as NULL in place of blank cells
@@ -45,6 +45,9 @@ values.py       formats of dates, and words for statuses and types
 contents.py     which contents a file has, and the shape of each
 by_template.py  the file group of a connector template that fits a file
 proposals.py    the connector for several files together
+agreement.py    usernames and groups that several files name in different ways
+file_groups.py  the file groups of the connector
+showing.py      the description of each file for the person who confirms the proposal
 proposing.py    proposals in a child process with limits
 accounting.py   what becomes of each column of a file
 as_access.py    further columns that are read as groups or permissions, because a person says so

@@ -1,0 +1,113 @@
+"""Make the contents of several files agree on usernames and groups, and drop contents that another file gives."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from rolecall.applications.file_shape import JSON
+from rolecall.applications.model import Content
+from rolecall.file_shapes.directory import people_in
+from rolecall.file_shapes.held_by_users import read_roles_as_permissions
+from rolecall.file_shapes.holders import agree_on_username
+from rolecall.file_shapes.parts import Part
+from rolecall.file_shapes.read_files import ReadFile
+from rolecall.file_shapes.references import (
+    ask_for_ids,
+)
+
+_HOLDERS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
+
+
+def agree_on_usernames(files: Sequence[ReadFile]) -> None:
+    """Read usernames from the column that memberships and permissions refer to."""
+    named = {
+        value for file in files for part in file.parts if part.content in _HOLDERS for value in _usernames(file, part)
+    }
+    for file in files:
+        for part in file.parts:
+            if part.content != Content.USERS or file.view is None or not named:
+                continue
+            if agree_on_username(people_in(file.view)[0], part, named):
+                for other in file.parts:
+                    if other is not part and other.content in _HOLDERS:
+                        _follow_username(part, other)
+
+
+def _usernames(file: ReadFile, part: Part) -> set[str]:
+    """Return the usernames that a content refers to, without prefixes.
+
+    Return an empty set if the file itself lists the users.
+    """
+    assert file.view
+    origin, header = part.origin("Username"), part.holder
+    profile = file.view.by_header.get(header or "")
+    # The host or domain beside a login says nothing about the columns of other files.
+    is_joined = "}@{" in (origin or "")
+    if profile is None or is_joined or any(other.content == Content.USERS for other in file.parts):
+        return set()
+    separator = part.shape.get("split", {}).get(header)
+    is_text = separator not in (None, JSON)
+    values = [each for value in profile.distinct for each in (value.split(separator) if is_text else [value])]
+    if "|rdn" in (origin or ""):
+        return {value.partition("=")[2].partition(",")[0] for value in values}
+    return {value.partition(":")[2] if "after(:)" in (origin or "") else value.strip() for value in values}
+
+
+def agree_on_groups(files: Sequence[ReadFile]) -> None:
+    """Read the names of groups from the column that memberships refer to, for example a path."""
+    named = {
+        value
+        for file in files
+        for part in file.parts
+        if part.content == Content.MEMBERSHIPS and file.view
+        for header in part.columns_of_groups
+        for value in file.view.by_header[header].distinct
+    }
+    for file in files:
+        for part in file.parts:
+            if part.content != Content.GROUPS or file.view is None or not named or "Group" not in part.fields:
+                continue
+            group = part.fields["Group"]
+            fits = [each for each in file.view.profiles if each.is_unique and named.intersection(each.distinct)]
+            if fits and not named.intersection(file.view.by_header[group.header].distinct):
+                why = "the memberships name its values"
+                part.fields = {field: each for field, each in part.fields.items() if each.header != fits[0].header}
+                part.fields["Group"] = msgspec.structs.replace(group, header=fits[0].header, evidence=why)
+                if fits[0].is_opaque:
+                    ask_for_ids(part, fits[0].header, group.header)
+
+
+def _follow_username(users: Part, other: Part) -> None:
+    other.fields.pop("Username", None)
+    other.shape.get("join", {}).pop("Username", None)
+    if "Username" in users.fields:
+        other.fields["Username"] = users.fields["Username"]
+    else:
+        other.shape.setdefault("join", {})["Username"] = users.shape["join"]["Username"]
+
+
+def leave_out_repeats(files: Sequence[ReadFile]) -> None:
+    """Drop each content after the first of its file if it is the first content of this or of another file.
+
+    If no content has permissions, roles of accounts become permissions and are not dropped.
+    Derive users only if no content lists them, and from one content only.
+    """
+    own = {file.parts[0].content for file in files if file.parts}
+    has_permissions = any(part.content == Content.PERMISSIONS for file in files for part in file.parts)
+    for file in files:
+        if Content.MEMBERSHIPS in own and not has_permissions:
+            has_permissions = any(map(read_roles_as_permissions, file.parts[1:]))
+        file.parts = [part for i, part in enumerate(file.parts) if i == 0 or part.content not in own]
+    if any(part.content == Content.USERS for file in files for part in file.parts):
+        for file in files:
+            for part in file.parts:
+                part.shape.pop("deriveUsers", None)
+    _derive_once(files)
+
+
+def _derive_once(files: Sequence[ReadFile]) -> None:
+    """Derive users from only one of the contents that could give them, preferably from memberships."""
+    deriving = [part for file in files for part in file.parts if part.shape.get("deriveUsers")]
+    deriving.sort(key=lambda part: part.content != Content.MEMBERSHIPS)
+    for part in deriving[1:]:
+        part.shape.pop("deriveUsers")
