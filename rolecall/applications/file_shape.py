@@ -91,7 +91,7 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     headers: list[str] = []
     skip_lines: int = 0
     delimiter: str | None = None
-    # Whether columns are aligned with spaces below the words of the header, or drawn as a box.
+    # Whether columns are aligned with spaces below the header, or separated by borders as in `| ada | Active |`.
     aligned: bool = False
     # The positions at which the columns of `headers` begin; the first position of a line is 1.
     column_starts: list[int] = []

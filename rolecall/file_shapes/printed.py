@@ -1,4 +1,4 @@
-"""Find the columns of tables that programs print: aligned with spaces, or drawn as boxes."""
+"""Find the columns of tables that programs print: aligned with spaces, or separated by borders."""
 
 import re
 from collections.abc import Sequence

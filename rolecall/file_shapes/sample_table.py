@@ -36,7 +36,7 @@ class SampleTable(msgspec.Struct):
     header_line: int | None = 1
     # The number of lines above the rows, if none of them can be used as the header: the shape then lists `headers`.
     skip_lines: int = 0
-    # Whether columns are aligned with spaces or drawn as a box.
+    # Whether columns are aligned with spaces or separated by borders, as in `| ada | Active |`.
     is_aligned: bool = False
     # Where the columns of a printed list begin; the first position is 1.
     column_starts: list[int] = []
