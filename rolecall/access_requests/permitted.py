@@ -243,10 +243,10 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
 
 
 async def carried_out_among(db: Db, caller_id: UUID, request_ids: Sequence[UUID]) -> set[UUID]:
-    """Return the requests that a caller must not verify, because the caller carried them out.
+    """Return the requests that a caller must not verify because of who carried them out.
 
-    For a person, these are requests that they or their tokens resolved, and requests that were assigned to them
-    when they were resolved. For a token, they are only those that its owner carried out in person.
+    A person must not verify a request that the person or one of their tokens resolved, or that was assigned to the
+    person when it was resolved. A token must not verify a request that its owner carried out in person.
     """
     rows = await fetch_rows(
         db,

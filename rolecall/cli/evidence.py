@@ -107,7 +107,7 @@ def review(number: str, output: Path | None, data_dir: Path | None) -> None:
 async def _write(place: Path, write: Callable[[IO[bytes]], Awaitable[str]]) -> str:
     """Write a bundle to a file that only its owner may read, because it is confidential; return its seal."""
     with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        # A file that exists keeps its mode.
+        # `os.open` sets the mode only of a file that it creates; an existing file would keep its mode.
         os.fchmod(file.fileno(), 0o600)
         return await write(file)
 

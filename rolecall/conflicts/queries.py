@@ -325,7 +325,7 @@ async def _exceptions(db: Db, items: Sequence[ConflictItem]) -> dict[tuple[UUID,
 
 async def exceptions_at(db: Db, moment: datetime, page: int) -> Page[ConflictException]:
     """List the exceptions that were in force at a past time, newest first."""
-    # While an exception is in force, `ended_on` is null and its end date counts.
+    # An exception that is still in force has no `ended_on`, so use the date until which it was approved.
     then = "WHERE e.approved_on <= %(moment)s AND coalesce(e.ended_on, e.until) > %(moment)s"
     return await fetch_page(
         db,

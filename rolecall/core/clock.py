@@ -1,6 +1,6 @@
 """The clock of the service, which tests and the sample company can set.
 
-Actions and queries receive the time as the argument `now`.
+Actions and queries do not read the clock: they receive the time as the argument `now`, or in `facts`.
 """
 
 import re

@@ -71,7 +71,7 @@ def _names_groups(stem: str) -> bool:
 
 
 def use_login(view: View, fields: dict[str, Meaning]) -> None:
-    """Read a column `name` or `id` with logins as the username, rather than the column with e-mail addresses."""
+    """Use a column `name` or `id` that contains logins as the username, not the column with e-mail addresses."""
     holder = fields.get("Username")
     if holder is None or view.by_header[holder.header].emails < 1:
         return

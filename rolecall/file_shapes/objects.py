@@ -26,7 +26,7 @@ def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None) -
     if group and group is not fields.get("Group"):
         _use_as_object(view, fields, group)
     if (object := view.named(["identity"])) and not {"Header", "Section"} & fields.keys():
-        # Exchange names the mailbox in a column Identity.
+        # Exports of Exchange name the mailbox in the Identity column.
         _use_as_object(view, fields, Meaning(object.header, "Section", 0.6, _WHY))
 
 

@@ -70,7 +70,7 @@ def _ask_for_state(view: View, part: Part) -> None:
         if not is_unknown or len(words) != _YES_AND_NO or not {*words} <= known:
             continue
         yes = next((word for word in column.distinct if YES_NO[fold(word)]), column.distinct[0])
-        text = f"No column says who is active. Does {column.header}?"
+        text = f"Does the column {column.header} say who is active? No other column does."
         choices = [
             ProposedChoice(f"Yes, {yes} means active", "Active", column.header),
             ProposedChoice(f"Yes, {yes} means not active", OPPOSITE, column.header),

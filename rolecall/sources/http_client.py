@@ -121,8 +121,8 @@ class SourceHttp:
     async def send(self, method: str, url: URL, body: object = None) -> SentAnswer:
         """Send a change once, without a retry, and return the response.
 
-        Raise SourceFailed if the URL has another scheme, host or port, if the server redirects, refuses the
-        credentials, is busy or fails, or if no readable response arrives.
+        Raise SourceFailed if the URL differs from the configured server in scheme, host or port, if the server
+        redirects, refuses the credentials, is busy or fails, or if no readable response arrives.
         """
         if url.origin() != self.root.origin():
             raise SourceFailed(f"nothing is sent to {url.origin()}; only {self.root.origin()} is allowed")

@@ -113,7 +113,7 @@ async def test_status_column_in_another_language_marks_inactive_accounts(
 ) -> None:
     draft = await uploaded(administrator, text="Kennung;Name;Außer Dienst\nada;Ada Byron;nein\nbob;Bob Kahn;ja\n")
     page = (await administrator.get(draft)).text
-    assert "No column says who is active. Does Außer Dienst?" in page
+    assert "Does the column Außer Dienst say who is active? No other column does." in page
 
     await administrator.post(draft, data={**fields(page), "answer": "0|0|invert.Active|Außer Dienst"})
 

@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"[-+]?\d+(?:[.,:]\d+)*%?")
 _DATE = re.compile(
     r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}.*|\d{8,14}(?:\.\d+)?Z?|.*\d{1,2}:\d{2}.*\d{4}|[^\W\d]+ \d{1,2},? \d{4}.*"
 )
-# A number with a decimal comma, or with commas between thousands.
+# A number. A comma in it is a decimal comma or separates thousands, not the entries of a list.
 _DECIMAL = re.compile(r"[-+]?(?:\d+(?:[,.]\d{1,2})?|\d{1,3}(?:,\d{3})+(?:\.\d+)?)")
 _GUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _CODE = re.compile(r"[A-Za-z]{0,8}[-_]?\d{2,}")
