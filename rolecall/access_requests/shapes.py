@@ -167,7 +167,7 @@ class AccessRequestDetail(_Request[DetailTarget]):
 
 
 class StalledItem(msgspec.Struct, rename="camel"):
-    """A request that waits for people: for the assignee if it is open and assigned, else for reviewers.
+    """A request that waits for people: in status `Open` for its assignee, if it has one, and otherwise for reviewers.
 
     `reasons` are those of the rules that are not met yet.
     """

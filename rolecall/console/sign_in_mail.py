@@ -65,7 +65,7 @@ async def ask(db: Db, email: str, now: datetime) -> None:
 
 
 class _LinkMail(msgspec.Struct, frozen=True):
-    """A message with a link; `mail_id` is the row that requested the link, and `attempt` counts its attempts."""
+    """A message with a link, for row `mail_id` of sign_in_mails; `attempt` is the number of this attempt, from 1."""
 
     mail_id: UUID
     attempt: int

@@ -458,7 +458,7 @@ def is_by_system(item: dict[str, Any], review: Review) -> bool:
 
 
 def check_reviewers(review: Review) -> Iterator[str]:
-    """Check that every item names the reviewer who last received or decided it, and the end of its last acceptance."""
+    """Check the reviewer of each item against its decisions and moves, and `acceptedUntil` against its acceptances."""
     given: dict[str, tuple[str, str]] = {}
     for move in review.parts["moves"]:
         given[move["itemId"]] = max(given.get(move["itemId"], ("", "")), (move["movedOn"], move["toId"]))

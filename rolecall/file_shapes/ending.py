@@ -42,8 +42,8 @@ _OF_GRANTS = {"resp", "responsibility", "role", "assignment", "grant", "membersh
 _TEN_DIGITS = re.compile(r"[01]\d{9}")
 _MONTH_TO_YEAR = "%m%d%H%M%y"
 _INACTIVE = {"Active": "No", "Status": "Disabled"}
-# An answer with this key leaves out rows. Its value is a list of parts, joined by SEPARATOR: a column and a date format
-# (leave out past dates), or a column, `is` and words (leave out these words). A column alone leaves out no rows.
+# The key of an answer that says which rows to leave out. Its value consists of parts, joined by SEPARATOR: a column and
+# a date format (rows with past dates), a column, `is` and words (rows with these words), or only a column (no rows).
 SKIP_ROWS, SEPARATOR = "skipRowsWhere", "\x1f"
 
 

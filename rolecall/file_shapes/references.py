@@ -56,9 +56,9 @@ def ask_for_ids(groups: Part, id: str, name: str) -> None:
 
 
 def ask_for_names(view: View, parts: Iterable[Part], unread: Sequence[tuple[str, View]]) -> None:
-    """Ask about groups that are named by IDs, if a list of the file that is not read has names for these IDs.
+    """Ask about groups that are named by IDs, if a list in the file has names for these IDs but is not read.
 
-    `unread` has each of these lists with its name.
+    `unread` contains all lists that are not read, each with its name.
     """
     for part in parts:
         column = view.by_header[part.fields["Group"].header] if "Group" in part.fields else None

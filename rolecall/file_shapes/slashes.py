@@ -10,7 +10,7 @@ _MOST_LOOKED_AT = 200
 
 
 def split_slashes(part: Part, groups: Profile) -> None:
-    """Propose to split the cells at slashes, and ask, if each of them has a part that is a whole cell elsewhere."""
+    """Propose, with a question, to split cells at slashes if each cell with one has a part that is itself a cell."""
     values = groups.distinct[:_MOST_LOOKED_AT]
     joined = {value: [each.strip() for each in value.split(_SLASH)] for value in values if _SLASH in value}
     alone = {value for value in values if _SLASH not in value}

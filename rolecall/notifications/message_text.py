@@ -110,7 +110,7 @@ DEFAULTS = {
     ),
     NotificationKind.STAND_IN: ("{{ result }}", "{{ by }} named the stand-in."),
 }
-_ABOUT_LINK = "The link asks you to sign in; nothing is decided by opening it."
+_ABOUT_LINK = "Opening the link does not decide anything. You may have to sign in first."
 # Do not match optional white space around the name: `{{` and a line of blanks would take cubic time (ReDoS).
 _NAME = re.compile(r"{{([^{}]*)}}")
 # Text that mail programs turn into a link: a URL scheme, a Windows share, and a dot in a possible host name, unless a

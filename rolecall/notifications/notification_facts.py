@@ -300,7 +300,7 @@ async def _of_webhooks(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
             what=f"Webhook {name}",
             result=f"{failures} attempts in a row failed" if enabled else "disabled after too many failures",
             why="You are an administrator",
-            silence="Retries go on for 5 days; then the webhook is disabled" if enabled else "It stays disabled",
+            silence="If no attempt succeeds for 5 days, the webhook is disabled" if enabled else "It stays disabled",
             link=f"/webhooks/{webhook_id}",
             is_current=is_failing,
         )

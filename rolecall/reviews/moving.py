@@ -178,7 +178,7 @@ async def require_not_below(db: Db, item_id: UUID) -> None:
         id=item_id,
     )
     if above:
-        raise Conflict(f"Item #{above} decides about the model that explains this access. Decide that item instead")
+        raise Conflict(f"This access is decided with the model that explains it. Decide item #{above} instead")
 
 
 async def release_obstructed(

@@ -204,7 +204,7 @@ async def _with_people(db: Db, found: Sequence[_Removal], now: datetime) -> list
     alone = {item.account_id: item for item in reversed(found) if item.account_id and item.identity_id is None}
     if not alone:
         return list(found)
-    # A matching that has already read an account could overwrite the pin.
+    # Wait for a running matching: it may have read an account before `_unknown_person` pins it, and overwrite the pin.
     await matching.take_turn(db)
     # Read again with a lock, because an account may have been matched since `found` was read.
     rows = await fetch_rows(

@@ -1,4 +1,4 @@
-"""Test reviews that close with undecided items: who approves, when the close is held, which decisions count."""
+"""Test missing, unsubmitted and invalid decisions: what closing a review does, and when the reviewer changes."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Build people who stand in for each other."""
+"""Create stand-ins, leaves and the callers of people who are signed in."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -50,7 +50,7 @@ class Arrival(msgspec.Struct, frozen=True):
 
 
 class Faulty:
-    """A receiver that fails until `healed` is set."""
+    """A receiver that misbehaves as `fault` says until `healed` is set; without a fault, it is healthy."""
 
     def __init__(self, receiver: Receiver, fault: str | None) -> None:
         self.receiver, self.fault = receiver, fault

@@ -185,7 +185,7 @@ class _Header(NamedTuple):
 
 
 def _read_quickly(source: CsvText, header: _Header) -> Table | None:
-    """Parse ordinary CSV; return None for other CSV."""
+    """Parse CSV in which each row is a line with as many fields as the header; return None for other CSV."""
     text = source.text
     try:
         frame = _quick_frame(text, header.line, header.dialect)

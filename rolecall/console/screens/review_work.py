@@ -288,7 +288,7 @@ async def accept_review_item(db: Db, id: str, form: Form, caller: Caller, facts:
 
 @screen("POST", "/reviews/{id:str}/decide", limits=_REVIEW)
 async def decide_review_items(db: Db, id: str, form: Form, person: Person, caller: Caller, facts: Facts) -> SeeOther:
-    """Decide the ticked items or, for an entitlement, the undecided items that the page showed and are not ticked."""
+    """Decide the ticked items or, for an entitlement, the undecided items that were shown and not ticked."""
     back = _back(form, f"/reviews/{id}/work")
     review = await queries.plan_of(db, id)
     ids = form.get("id", [])
