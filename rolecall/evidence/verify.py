@@ -28,6 +28,15 @@ from typing import Any
 MANIFEST, SEAL = "manifest.json", "manifest.sha256"
 # The hash that precedes the first entry of each chain.
 START = "00" * 32
+_EVERY = {"audit.jsonl", "heads.json", "imports.json", "links.txt", "report.html", "verify.py"}
+# The members of each kind of bundle. A forger could leave out a member together with what it says.
+KINDS = {
+    "person": _EVERY | {f"{name}.json" for name in ("identity", "access", "events", "requests", "conflicts")},
+    "review": _EVERY
+    | {f"{name}.jsonl" for name in ("items", "decisions", "moves", "changes")}
+    | {f"{name}.json" for name in ("review", "population", "exceptions", "quality")}
+    | {f"{name}.json" for name in ("bulks", "submissions", "steps", "acceptances", "remediation")},
+}
 
 
 class Bundle:
@@ -48,6 +57,18 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def parsed(text: str | bytes) -> Any:
+    """Parse JSON; raise ValueError if a key occurs twice, because programs differ in which of the values they read."""
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"a key occurs twice among {', '.join(key for key, _ in pairs)}")
+    return found
+
+
 def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = (), seal: str | None = None) -> list[str]:
     """Return one sentence for each mismatch. If the manifest or a file does not match, skip the other checks.
 
@@ -59,17 +80,24 @@ def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = (), seal: str | None 
             return [f"{MANIFEST} does not match {SEAL}: one of them was changed"]
         if seal is not None and sha256(manifest) != seal.strip().lower():
             return [f"{MANIFEST} does not match the given seal: this is not the bundle that was sealed"]
-        members = json.loads(manifest)["members"]
+        members = parsed(manifest)["members"]
     except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
         return [f"{MANIFEST} or {SEAL} cannot be read: {error}"]
     changed = list(check_members(bundle, members))
+    if kind_of(members) is None:
+        changed.append("the bundle has not exactly the files of a person or of a review")
     try:
         if changed:
             return changed
         chained = [*check_chains(bundle, kept), *check_imports(bundle)]
-        return chained + (list(check_review(bundle)) if "review.json" in members else [])
+        return chained + (list(check_review(bundle)) if kind_of(members) == "review" else [])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         return [f"the bundle cannot be read: {error!r}"]
+
+
+def kind_of(members: Iterable[str]) -> str | None:
+    """Return `person` or `review`, or None if members are missing or added."""
+    return next((kind for kind, names in KINDS.items() if names == set(members)), None)
 
 
 # Every `check_…` function yields one sentence for each mismatch.
@@ -97,9 +125,15 @@ def entries_of(bundle: Bundle) -> Iterator[dict[str, Any]]:
     # Do not use `splitlines`: it also splits at other characters, which an entry may contain.
     for line in bundle.read("audit.jsonl").decode().split("\n"):
         if line:
-            entry = json.loads(line)
+            entry = parsed(line)
             # Hash the text as written, because encoding the entry again may change it.
-            entry["text"] = line[line.index('"entry":') + len('"entry":') : -1]
+            said = [f'"{key}":{json.dumps(entry[key])}' for key in ("chain", "number", "previousHash", "hash")]
+            before = f'{{{",".join(said)},"entry":'
+            text = line[len(before) : -1]
+            # Without this comparison, a forger could have one text hashed and another one read.
+            if not line.startswith(before) or parsed(text) != entry["entry"] or len(entry) > len(said) + 1:
+                raise ValueError(f"audit entry {entry['number']} is not written as the service writes it")
+            entry["text"] = text
             yield entry
 
 
@@ -139,7 +173,7 @@ def check_chains(bundle: Bundle, kept: Iterable[dict[str, Any]]) -> Iterator[str
         yield f"audit entry {number} is not in any chain"
     for missed in sorted(ends):
         yield f"chain {missed[0]} does not reach entry {missed[1]}, which the saved head names"
-    yield from check_heads(json.loads(bundle.read("heads.json")), chains)
+    yield from check_heads(parsed(bundle.read("heads.json")), chains)
 
 
 def check_link(chain: Chain, number: int, digest: str, entry: dict[str, Any] | None) -> Iterator[str]:
@@ -179,7 +213,7 @@ def check_imports(bundle: Bundle) -> Iterator[str]:
         for field, value in (entry["entry"]["after"] or {}).items():
             if entry["entry"]["entity"]["kind"] == "Import" and field.startswith("files."):
                 named.setdefault(entry["entry"]["entity"]["id"], set()).add(value["sha256"])
-    for run in json.loads(bundle.read("imports.json")):
+    for run in parsed(bundle.read("imports.json")):
         files = {file["sha256"] for file in run["files"]}
         if files != named.get(run["id"], set()):
             yield f"the files of import {run['number']} differ from its audit entry"
@@ -196,14 +230,14 @@ class Review:
     """The records of a review bundle, and what its audit entries say about each record."""
 
     def __init__(self, bundle: Bundle) -> None:
-        self.about = json.loads(bundle.read("review.json"))
-        self.population = json.loads(bundle.read("population.json"))
+        self.about = parsed(bundle.read("review.json"))
+        self.population = parsed(bundle.read("population.json"))
         self.items = records_of(bundle, "items.jsonl")
         self.parts = {part: records_of(bundle, member) for part, member in PARTS.items()}
-        self.requests = json.loads(bundle.read("remediation.json"))
-        self.imports = {run["number"]: run for run in json.loads(bundle.read("imports.json"))}
-        self.exceptions = json.loads(bundle.read("exceptions.json"))
-        self.quality = json.loads(bundle.read("quality.json"))
+        self.requests = parsed(bundle.read("remediation.json"))
+        self.imports = {run["number"]: run for run in parsed(bundle.read("imports.json"))}
+        self.exceptions = parsed(bundle.read("exceptions.json"))
+        self.quality = parsed(bundle.read("quality.json"))
         self.numbers = {item["id"]: item["number"] for item in self.items}
         self.decided_ids = {made["itemId"] for made in self.parts["decisions"]}
         # The actions of each reviewer, in order: decisions, and items that were moved away from them.
@@ -234,7 +268,7 @@ class Review:
 
 def records_of(bundle: Bundle, member: str) -> list[dict[str, Any]]:
     text = bundle.read(member).decode()
-    return json.loads(text) if member.endswith(".json") else [json.loads(line) for line in text.split("\n") if line]
+    return parsed(text) if member.endswith(".json") else [parsed(line) for line in text.split("\n") if line]
 
 
 def check_review(bundle: Bundle) -> Iterator[str]:
@@ -764,12 +798,13 @@ def main(arguments: list[str]) -> int:
     options.add_argument("--seal", help="the digest that was printed when the bundle was written")
     options.add_argument("--head", help="a file with heads of the audit chains that were kept elsewhere")
     given = options.parse_args(arguments)
-    kept = json.loads(Path(given.head).read_bytes())["heads"] if given.head else []
+    kept = parsed(Path(given.head).read_bytes())["heads"] if given.head else []
     problems = check(Bundle(given.bundle), kept, given.seal)
     for problem in problems:
         print(problem)
     if not problems:
-        print("Everything matches")
+        members = parsed(Bundle(given.bundle).read(MANIFEST))["members"]
+        print(f"Everything matches: this is the evidence of a {kind_of(members)}")
     return 1 if problems else 0
 
 

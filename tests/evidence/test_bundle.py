@@ -104,7 +104,7 @@ def test_bundle_describes_the_person_and_verifies_offline(bundle: Path, ada: UUI
     (folder / "notes").mkdir()
     for arguments in ((), (bundle,)):
         result = run_script(folder / "verify.py", *arguments)
-        assert (result.returncode, result.stdout) == (0, "Everything matches\n")
+        assert (result.returncode, result.stdout) == (0, "Everything matches: this is the evidence of a person\n")
     (folder / "report.html").write_text("another")
     changed = run_script(folder / "verify.py")
     assert (changed.returncode, changed.stdout) == (1, "report.html was changed\n")

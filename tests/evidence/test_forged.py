@@ -227,4 +227,41 @@ def test_bundle_reassembled_without_changes_is_accepted(bundle: Path) -> None:
     forgery = Forgery(bundle)
     forgery.rehash()
 
-    assert checked(forgery.write()).stdout == "Everything matches\n"
+    assert checked(forgery.write()).stdout == "Everything matches: this is the evidence of a person\n"
+
+
+def test_entry_that_is_hashed_otherwise_than_read_is_rejected(bundle: Path) -> None:
+    """A blank hides the forged entry from the search for the hashed text, and another key contains the original."""
+    forgery = Forgery(bundle)
+    for n, line in enumerate(forgery.lines):
+        head, text = line.split('"entry":', 1)
+        forgery.lines[n] = f'{head}"entry" :{as_eve(text[:-1])},"x\\"entry":{text[:-1]}}}'
+
+    found = verify.check(verify.Bundle(forgery.write()))
+
+    assert len(found) == 1
+    assert "is not written as the service writes it" in found[0]
+
+
+def test_key_that_occurs_twice_is_rejected(bundle: Path) -> None:
+    forgery = Forgery(bundle)
+    forgery.members["identity.json"] = b'{"id": 1, "id": 2}'
+    forgery.members["imports.json"] = b'[{"number": 1, "number": 2}]'
+
+    assert any("occurs twice" in problem for problem in verify.check(verify.Bundle(forgery.write())))
+
+
+@pytest.mark.parametrize(("old", "new"), [("conflicts.json", None), ("conflicts.json", "Conflicts.json")])
+def test_bundle_without_one_of_its_files_is_rejected(bundle: Path, old: str, new: str | None) -> None:
+    forgery = Forgery(bundle)
+    manifest = json.loads(forgery.members["manifest.json"])
+    content = forgery.members.pop(old)
+    del manifest["members"][old]
+    if new:
+        forgery.members[new] = content
+        manifest["members"][new] = ""
+    forgery.members["manifest.json"] = json.dumps(manifest).encode()
+
+    found = verify.check(verify.Bundle(forgery.write()))
+
+    assert found == ["the bundle has not exactly the files of a person or of a review"]

@@ -83,7 +83,9 @@ def test_bundle_is_complete_and_verified_by_the_script_inside_it(bundle: Path, t
 
     result = run_script(tmp_path / "unpacked" / "verify.py")
 
-    assert (result.returncode, result.stdout) == (0, "Everything matches\n"), result.stderr
+    assert (result.returncode, result.stdout) == (0, "Everything matches: this is the evidence of a review\n"), (
+        result.stderr
+    )
     [payroll] = read(bundle, "population.json")
     excluded = sum(payroll["excluded"].values())
     assert (payroll["accounts"], payroll["held"], payroll["items"], excluded) == (5, 7, 6, 1)
