@@ -37,7 +37,7 @@ ROUNDS = 10
 
 
 class _Receiver(asyncio.Protocol):
-    """A receiver that responds with minimal work, because its CPU time slows down both senders."""
+    """A receiver that does as little as possible, so that its CPU time hardly slows down the senders."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport, self.pending = transport, b""

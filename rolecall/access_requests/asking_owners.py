@@ -156,7 +156,7 @@ def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: 
 
 
 async def _withdraw(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
-    """Delete the requirements of these conflicts that nobody has responded to, because the conflicts have changed."""
+    """Delete the unanswered requirements that these conflicts caused, because the conflicts have changed."""
     await execute(
         db,
         """DELETE FROM responses r WHERE r.type = 'Approve' AND (r.request_id, r.rule) IN (

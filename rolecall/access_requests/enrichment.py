@@ -105,7 +105,7 @@ async def _names(db: Db, unnamed: Sequence[NewRequest]) -> dict[UUID | None, str
 
 
 def _without_holder(new: NewRequest, names: dict[UUID | None, str]) -> NewRequest:
-    """Name a target that has not been imported yet. A group that is not imported is rated Critical."""
+    """Fill in the name and the risk of a target that has not been imported yet. Such a group is rated Critical."""
     name = names[new.identity_id] if new.target_name is None else new.target_name
     risk = Level.NONE if new.identity_id else Level.CRITICAL
     return msgspec.structs.replace(new, target_name=name, target_risk=risk)

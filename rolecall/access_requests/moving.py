@@ -95,7 +95,7 @@ async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | 
 
 
 async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
-    """Ask administrators to verify requests whose verifiers have all provisioned them or are assigned to them."""
+    """Ask administrators to verify a request if each of its verifiers has provisioned it or is its assignee."""
     rules = await fetch_rows(
         db,
         """SELECT v.request_id, v.rule, v.last, v.reason,

@@ -44,7 +44,7 @@ CHOSEN_BY_THEM = (
     "another person must decide"
 )
 SECOND_RESPONSE = (
-    "You respond to this request yourself or for another reviewer; another person must respond for this reviewer"
+    "You are a reviewer of this request or responded for another one; another person must respond for this reviewer"
 )
 ONLY_YOURSELF = "Stand-in ID must be your own: only a token can record the response of another person"
 NOT_INVOLVED = (

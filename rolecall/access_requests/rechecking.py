@@ -94,7 +94,7 @@ class _Case(msgspec.Struct, frozen=True):
 
 
 async def recheck(db: Db, ids: Iterable[UUID]) -> dict[UUID, ConflictVerdict]:
-    """Return a verdict for each stored request that would create a conflict not yet recorded, or that must wait.
+    """Return a verdict for each stored request that must wait, or would create a conflict that is not recorded yet.
 
     The calling code must lock the requests first. The check locks the people until the transaction ends.
     """

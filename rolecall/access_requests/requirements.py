@@ -78,7 +78,7 @@ def reviewers_of(
     conflicts: Sequence[PotentialConflict] = (),
     in_conflict: Iterable[UUID] = (),
 ) -> list[RuleReviewers]:
-    """Return the reviewers that the policy asks, without the reporter, the affected identity and people in conflict.
+    """Return the required reviewers, without the reporter, the affected identity and people in conflict.
 
     A request that would create conflicts is at least as risky as their rules, and needs the approval of the owners of
     rules that do more than warn. Prior approvals replace those that the policy requires.

@@ -92,7 +92,7 @@ def no_such_group(name: str, known: Iterable[str]) -> str:
     return f"The connector has no file group {name}; {advice}"
 
 
-# Columns are compared with each other, so a wide file asks for the same headers millions of times.
+# Columns are compared with each other, so for a wide file the same headers are normalized millions of times.
 @lru_cache(maxsize=16_384)
 def same_header(text: str) -> str:
     """Normalize a header: ignore case, spaces, dashes and underscores."""

@@ -37,7 +37,7 @@ _NOUNS = (
     "stand-in", "model", "entitlements", "accounts", "reports", "duty", "rule", "conflict", "review", "review-item",
     "review-template",
 )  # fmt: skip
-# The codes of client commands (`EXIT_CODES` in `calling.py`), so that scripts can treat all commands in the same way.
+# The same codes as for client commands (`EXIT_CODES` in `calling.py`), so that scripts need to know only one set.
 _EXIT_CODES: dict[type[Exception], int] = {
     errors.CannotRun: 1,
     errors.Conflict: 1,

@@ -25,7 +25,7 @@ MIB = 1024 * 1024
 SECRET_KEY_BYTES = 32
 Network = IPv4Network | IPv6Network
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-# Known variables that are not settings of the service, but of the client or for tests.
+# Known variables that the service does not read as settings: those of the client, and those for tests.
 _OF_OTHERS = ("ROLECALL_URL", "ROLECALL_TOKEN", "ROLECALL_PROFILE", "ROLECALL_FAULTS", "ROLECALL_TEST_DATABASE_URL")
 _ALIKE = 0.85
 _HOST = re.compile(r"([a-z0-9_-]+\.)*[a-z0-9_-]*[a-z_-][a-z0-9_-]*\.?", re.IGNORECASE | re.ASCII)

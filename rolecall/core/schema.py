@@ -75,7 +75,7 @@ class MigrationError(CannotRun):
 
 
 def digests() -> dict[str, str]:
-    """Return a digest for every file by its name, in the order in which they are applied.
+    """Map the name of each file to its digest, in the order in which the files are applied.
 
     Each digest also covers the files in `_GENERATORS`.
     """

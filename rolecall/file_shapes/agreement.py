@@ -87,7 +87,7 @@ def _follow_username(users: Part, other: Part) -> None:
 
 
 def leave_out_repeats(files: Sequence[ReadFile]) -> None:
-    """Drop each content after the first of its file if it is the first content of this or of another file.
+    """Keep the first content of each file. Drop a further content if it is the first content of any file.
 
     If no content has permissions, roles of accounts become permissions and are not dropped.
     Derive users only if no content lists them, and from one content only.

@@ -266,7 +266,7 @@ def _has(part: _Part, field: str) -> bool:
 
 
 def _replaced(part: _Part, column: ColumnAccount, sign: Sign) -> list[str] | None:
-    """Return the columns of a content that a column replaces; the list is empty if all of them are read together.
+    """Return the columns of a content that a column replaces; the list is empty if it is read together with them.
 
     Return None if the column cannot be added.
     """

@@ -141,7 +141,7 @@ def _leave_out_excluded(view: View, part: Part) -> None:
 
 
 def _ask_for_validity(view: View, part: Part, state: Profile | None) -> None:
-    """Ask whether rows are held if a column such as IS_VALID says no."""
+    """Ask whether to leave out rows for which a column such as IS_VALID says no."""
     taken = {meaning.header for meaning in part.fields.values()}
     for column in [each for each in view.profiles if each is not state and each.header not in taken]:
         no = [word for word in column.distinct if YES_NO.get(fold(word)) is False]

@@ -52,7 +52,7 @@ def _names_holders(view: View, fields: dict[str, Meaning], name: Meaning) -> boo
 
 
 def _use_as_object(view: View, fields: dict[str, Meaning], name: Meaning) -> None:
-    """Read a column `name` or `identity` as the object of permissions, unless it names the holders."""
+    """Use the column `name` or `identity` as the object of permissions, unless it names the holders."""
     taken = {meaning.header for meaning in fields.values()}
     is_plain = names_of(name.header)[:1] in (["name"], ["identity"]) and not _names_holders(view, fields, name)
     if is_plain and "Section" not in fields and name.header not in taken:

@@ -94,7 +94,7 @@ def ask_for_inner_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
             continue
         named = groups.union(_values(view, part, "Group"))
         inner = [name for name in _values(view, part, "Username") if name in named and name not in accounts]
-        # Groups that each have a member with the name of the group are private groups of Unix users, not nested groups.
+        # If each of these groups has a member with its own name, they are private groups of Unix users, not nested.
         if not inner or _is_of_persons(view, part, inner):
             continue
         shown = ", ".join(inner[:_MOST_NAMED])
@@ -113,7 +113,7 @@ def ask_for_ended_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
         column = view.by_header[found[0].header] if found and found[0].score > _SURE else None
         rows = sorted(inactive_rows(column)) if column else []
         naming = view.by_header[part.fields["Group"].header] if "Group" in part.fields else None
-        # A status in a different object from the name of the group may be the status of its members.
+        # If the status and the name of the group are in different objects, the status may be that of the members.
         if column is None or naming is None or not rows or _place(column) != _place(naming):
             continue
         names = [naming.cells[n] for n in rows]

@@ -179,7 +179,7 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
         # In a column that means the opposite, Yes means not active.
         values = {"Yes": "No", "No": "Yes"}
     if codes == {"o", "n"}:
-        # O is the French yes, oui.
+        # O stands for oui, which is French for yes.
         guessed = {**guessed, "o": "No" if is_opposite else "Yes"}
     if is_ticked(column):
         # A tick means yes, and a blank cell means no. If the column means the opposite, `invert` swaps them later.

@@ -13,7 +13,7 @@ from rolecall.settings.policy import RequirementType
 
 # The PostgreSQL NOTIFY channel that wakes the sender; triggers in schema/notifications.sql use it too.
 CHANNEL = "notifications"
-# What a reviewer is asked to do.
+# What a reviewer must do, by type of requirement.
 ASKED_TO = {
     RequirementType.APPROVE: "Approve",
     RequirementType.RESOLVE: "Provision",

@@ -191,7 +191,7 @@ async def _message(
         return None
     written = write(notes, recipient, routing.base_url, is_digest=is_digest)
     address = first.address if channel is Channel.EMAIL else str(channel)
-    # A notification that joined the bundle later must have all its attempts.
+    # Use the lowest step, so that a notification that joined the bundle later gets its full number of attempts.
     step = min(row.step for row in rows)
     return OutgoingMessage(new_id(), first.id, channel, recipient, address, written, notes, *lease, step)
 

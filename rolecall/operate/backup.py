@@ -166,7 +166,7 @@ def _replacing(config: Config) -> Iterator[psycopg.Connection]:
     key = config.data_dir / _RESTORED_KEY
     with psycopg.connect(config.database_url or "", autocommit=True) as db:
         migrate.lock_migrations(db)
-        # Use one transaction, because `_put_old_back` drops `public` and needs it to exist.
+        # Use one transaction, so that the schema `public` always exists: `_put_old_back` drops it.
         with db.transaction():
             db.execute(f"ALTER SCHEMA public RENAME TO {migrate.ASIDE}")
             db.execute("CREATE SCHEMA public")

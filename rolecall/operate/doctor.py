@@ -31,7 +31,7 @@ _NAMED = 5
 
 
 async def examine(db: Db, config: Config) -> list[CheckResult]:
-    """Run all checks and return their results; checks that need tables run last and only on the current schema."""
+    """Run all checks and return their results. Checks that need tables run last, and only if the schema is current."""
     findings = [await _clock(db)]
     # With ROLECALL_DATABASE_URL, this machine may have no data folder.
     if config.data_dir.exists():

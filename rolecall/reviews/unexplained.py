@@ -22,7 +22,7 @@ _MOST_SINGLE = 10
 async def open_unexplained(db: Db, application_id: UUID, import_number: int, now: datetime) -> None:
     """Open reviews of unexplained access that this import shows for the first time, if `surpriseReviews` is set.
 
-    Each person and each unmatched account gets a review; if there are many, they share one.
+    Each person and each unmatched account gets a review; many people share one, and many accounts share another.
     The first import opens no review.
     """
     rows = await fetch_rows(

@@ -36,7 +36,7 @@ class EventType(StrEnum):
 
 
 class Level(StrEnum):
-    """A level of priority of an application, or of risk of access, lowest first."""
+    """The priority of an application or the risk of access, from lowest to highest."""
 
     NONE = "None"
     LOW = "Low"

@@ -26,7 +26,7 @@ def _exceeds(value: object, read: int | None) -> bool:
 
 
 _SIGNS: list[tuple[str, Callable[[object, int | None], bool]]] = [
-    # next, @odata.nextLink, next_cursor, nextRecordsUrl, nextPageToken and the like.
+    # Two patterns for names such as next, @odata.nextLink, next_cursor, nextRecordsUrl and nextPageToken.
     (r"(@odata\.|\$|_)?next[_-]?(records[_-]?)?(link|url|uri|href|cursor|token|marker|offset)?", _refers),
     (r"next[_-]?page([_-]?(token|cursor|url|link))?", _refers),
     (r"(has|is)[_-]?(more|next([_-]?page)?|truncated|partial)|truncated|incomplete[_-]?results", _is_true),

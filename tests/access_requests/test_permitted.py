@@ -252,7 +252,7 @@ async def test_assignee_at_the_time_of_resolving_cannot_verify(
     await done(client, id, "reopen")
     await done(client, id, "assign", assigneeId=str(people.peter.id))
     await done(client, id, "resolve")
-    # A person who provisioned it before it was reopened is still excluded.
+    # A person who provisioned the request before it was reopened is still excluded.
     with pytest.raises(Conflict, match=PROVISIONED_IT):
         await VERBS["verify"](db, people.grace, id)
 

@@ -1,4 +1,4 @@
-"""Request an export: formats, permissions, limits, and downloads that end early."""
+"""Test exports: formats, permissions, limits, and downloads that end early."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Test the question which holders of permissions are groups, if no column says so."""
+"""Test the question about holders of permissions that look like groups, if no column says which are groups."""
 
 from pathlib import Path
 

@@ -260,7 +260,7 @@ def _go_on(days: float) -> None:
 
 
 async def _pass_time(office: MailOffice, days: float) -> None:
-    """Move the clock and run the worker, which reminds and escalates."""
+    """Move the clock, then remind and escalate as the worker does."""
     _go_on(days)
     async with office.db.transaction():
         await sign(office.db, by_system("remind_and_escalate", clock.now()))

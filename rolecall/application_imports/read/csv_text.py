@@ -155,7 +155,7 @@ def read_long_csv(pieces: Iterator[bytes], shape: FileShape | None) -> Iterator[
             table = _read_quickly(source, header)
             end = len(source.text)
             if table is None:
-                # The last line of this piece may end inside quotes: read only whole rows, if another piece follows.
+                # If another piece follows, read only whole rows: the last line of this piece may end inside quotes.
                 end = _end_of_rows(source.text, header.dialect) if following else end
                 table = _read_exactly(source._replace(text=source.text[:end]), header.dialect, merge_extra=merge_extra)
         except NotUtf8:

@@ -9,7 +9,7 @@ MOST_NAMED = 6
 
 
 def unlisted_in_words(names: Collection[str], rows: int) -> str:
-    """Say that rows are rejected, because they name accounts that are not among the users."""
+    """State that rows are rejected because they name accounts that are not among the users."""
     one = len(names) == 1
     which = f"{counted(len(names), 'account')} {'is' if one else 'are'} not among the users: {_listed(names)}"
     named = f"{counted(rows, 'row')} {'names' if rows == 1 else 'name'} {'it' if one else 'them'}"

@@ -50,7 +50,7 @@ _ERRORS: tuple[type[Exception], ...] = (
 
 
 def source_errors() -> tuple[type[Exception], ...]:
-    """Return the classes of errors of reading or writing a location, including those of loaded libraries."""
+    """Return the errors that reading or writing a location can raise, including those of loaded libraries."""
     return (*_ERRORS, *library_errors())
 
 

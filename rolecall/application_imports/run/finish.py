@@ -74,7 +74,7 @@ def expected_result(error: Exception) -> BuildResult | None:
     return None
 
 
-# What the indexes of these tables contain.
+# For each table, the values that its indexes contain.
 _INDEXED = {
     "accounts": "a username",
     "account_versions": "a name, an e-mail address, an employee ID or a last login",

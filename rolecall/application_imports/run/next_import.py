@@ -48,7 +48,7 @@ _UNFINISHED = "('Pending', 'Running', 'Canceling')"
 
 
 async def run_next_import(pool: Pool, config: Config, _: datetime) -> bool:
-    """Run the oldest import that may run, until it ends; return whether to look for another one."""
+    """Run the oldest import that may run; return whether to look for another one."""
     async with pool.connection() as db:
         for id, application_id in await _candidates(db):
             async with locked(db, worker_lock(application_id)) as is_mine:
