@@ -487,7 +487,7 @@ def allowed_statuses(review: Review, item: dict[str, Any]) -> set[str]:
 
 
 def is_by_system(item: dict[str, Any], review: Review) -> bool:
-    """Return whether the service decided the item: at the opening by carrying it over, or later without a response."""
+    """Return whether the service decided the item, because it was carried over or because nobody responded."""
     return item["decidedBy"] == SYSTEM and last_change(review, item, "Carried Over", "No Response") is not None
 
 

@@ -1,4 +1,4 @@
-"""Test recorded conflicts: who is in conflict, through which duties, and whether the owner of the rule approved."""
+"""Test the conflicts recorded with requests: who must approve when people, duties, rules or their owners change."""
 
 from datetime import UTC, datetime
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Test every screen with a record of its kind. The screens are read from the application, so none is left out."""
+"""Test every screen with a record of its kind. The application lists its screens, so none is left out."""
 
 import re
 from html import unescape

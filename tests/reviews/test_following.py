@@ -1,4 +1,4 @@
-"""Test what happens to items after decisions: imports that prove or contradict them, requests, archiving, expiry."""
+"""Test what later imports, requests, archiving and the end of an acceptance do to the items of a review."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

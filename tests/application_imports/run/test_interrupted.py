@@ -1,4 +1,4 @@
-"""Test imports that are canceled or whose worker dies."""
+"""Test imports that are canceled or interrupted, and builds that crash or hang."""
 
 import asyncio
 import itertools
