@@ -38,7 +38,7 @@ def shown(value: float, unit: str) -> str:
 
 
 def tell(found: Found) -> bool:
-    """Print a result and store it for the table; return whether it meets its bar, or has none."""
+    """Print a result and store it for the table; return False only if the result misses its bar."""
     print("  ".join(cell for cell in found.cells if cell), flush=True)
     if path := os.environ.get(FILE):
         with Path(path).open("ab") as file:

@@ -105,8 +105,8 @@ async def move_due(db: Db, now: datetime) -> bool:
         for due, column in ((START, "scheduled_start"), (RESUME, "snoozed_until"))
     ]
     if any(is_group for rows in found for _, is_group in rows):
-        # Every check takes this lock before it locks people. Take it before the first of the two checks here, which
-        # locks people, to avoid deadlocks.
+        # To avoid deadlocks, this lock must be taken before people are locked. Both calls of `_open` may lock people,
+        # so take it before the first one.
         await take_turns_of_nesting(db, of_groups=True)
     for due, text, rows in zip((START, RESUME), (None, "The snooze has ended"), found, strict=True):
         await _open(db, due, [id for id, _ in rows], SYSTEM, now, text)

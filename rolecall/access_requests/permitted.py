@@ -40,8 +40,7 @@ ALONE = "Give the reason why you decide alone: it is recorded in the activity"
 OF_OWNER = "This token may do only what its owner may do: {}"
 NOT_STANDING_IN = "You do not stand in for this reviewer now"
 CHOSEN_BY_THEM = (
-    "Someone who must not decide on this request chose you as stand-in, or a stand-in before you; "
-    "another person must decide"
+    "You stand in, perhaps through others, for someone who must not decide on this request; another person must decide"
 )
 SECOND_RESPONSE = (
     "You are a reviewer of this request or responded for another one; another person must respond for this reviewer"

@@ -109,7 +109,7 @@ class Client:
     def _stream(self, flow: Stream[T]) -> Iterator[T]:
         step = advance(flow)
         while not isinstance(step, Done):
-            # An item goes to the caller; there is no call to make for it.
+            # Yield an item to the caller; only other steps have an outcome.
             outcome = None if isinstance(step, Item) else self._take(step)
             if isinstance(step, Item):
                 yield step.value

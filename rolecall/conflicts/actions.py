@@ -196,7 +196,7 @@ _PARTS = {ApprovalPart.RULE_OWNER: "the rule's owner", ApprovalPart.SECOND: "the
 
 
 def _approved(approver: approving.Approver, caller: Caller) -> str:
-    """Return the text of the activity entry, which names the approver and who approved for them."""
+    """Return the text of the activity entry; it names the approver and the stand-in or caller who acted for them."""
     part, stand_in = _PARTS[approver.part], approver.stand_in
     said = f"{(stand_in or approver).name} approved the exception as {part}"
     said += f", standing in for {approver.name}" if stand_in else ""

@@ -399,7 +399,7 @@ async def hook_numbers(db: Db, ids: Sequence[UUID]) -> dict[UUID, HookNumbers]:
 
 
 async def _last_problems(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
-    """Return, for each webhook, the last outcome of its newest unsuccessful delivery that was tried."""
+    """Return how the newest delivery of each webhook that was tried and has not arrived last failed."""
     return dict(
         await fetch_rows(
             db,

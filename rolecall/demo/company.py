@@ -125,7 +125,7 @@ class _Company:
                 )
 
     async def _complete_a_review(self) -> None:
-        """Complete a review of the ledger and carry out its revocations; the next export then shows them."""
+        """Complete a review of the ledger and carry out its revocations, which the next export of the ledger shows."""
         id = await self._review(reviewing.COMPLETED)
         engineer = await self.requesting.person(Who("IT Operations", 1))
         reviewers = reviewing.Reviewing(self.pool, self.config, self.clerk, self._by_clerk, self._travel)

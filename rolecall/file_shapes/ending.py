@@ -78,7 +78,7 @@ def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] 
 
 
 def ended_beside(view: View, part: Part, field: str, status: str) -> None:
-    """Read accounts or people as inactive after their last day; ask if the status of such a row is not inactive."""
+    """Read accounts or people as inactive after their last day; if the status of one is not inactive, ask about it."""
     if (found := last_day_beside(view, part, status)) is None:
         _ask_for_order(view, part, field, status)
         return

@@ -90,7 +90,7 @@ async def withhold_email(db: Db, id: UUID, sign_in_email: str, now: datetime) ->
 
 
 class _IsLast(Exception):
-    """No active administrator would be left; raising this rolls the change back."""
+    """Raised to roll back a change that would leave no active administrator."""
 
 
 async def disable_unless_last(db: Db, id: UUID, since: datetime, now: datetime) -> bool:

@@ -67,7 +67,7 @@ def another(value: Any, field: str = "") -> Any:
 
 
 def forge(members: dict[str, bytes], name: str, forged: Any) -> None:
-    """Write a member, and recompute the exceptions from the items."""
+    """Write a member of the bundle; recompute `exceptions.json` if it depends on this member."""
     put(members, name, forged)
     if name in ("review.json", "items.jsonl", "steps.json"):
         found = verify.ExceptionsFound(read(members, "review.json"), read(members, "steps.json"))

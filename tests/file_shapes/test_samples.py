@@ -334,7 +334,7 @@ async def test_permissions_with_the_rights_they_contain_are_read(sample: Samples
 
 
 async def test_files_that_do_not_fit_together_are_refused(client: httpx2.AsyncClient, samples: None) -> None:
-    """Two lists of permissions in different columns belong to two applications; neither is imported in part."""
+    """Two lists of permissions in different columns cannot be read together, so the second one is refused."""
     names = ("22-veza-entitlements.csv", "22-veza-identity_to_permissions.csv")
 
     proposal = await propose(client, contents(*names))

@@ -39,7 +39,7 @@ async def test_stand_in_finds_the_request_in_the_console_and_responds(
     assert "You stand in for Grace Hopper." in waiting
     assert answered.status_code == 303
     assert "Grace Hopper</strong> through Sam Else as stand-in" in shown
-    # A stand-in sees the requests of the reviewer, but not the people.
+    # A stand-in sees the requests of the reviewer, but not the pages of the people whom they are about.
     assert others.status_code == 404
 
 

@@ -173,7 +173,7 @@ async def _unknown_supervisors(db: Db, application_id: UUID) -> list[str]:
     unknown = "s.id IS NULL AND given.supervisor NOT IN ('', given.employee_id)"
     named, more = await _supervisors_where(db, application_id, unknown)
     lines = [f"Supervisor {supervisor} of {employee} is not known" for employee, supervisor in named]
-    return [*lines, f"Further supervisors that are not known: {more:,}"] if more else lines
+    return [*lines, f"Further unknown supervisors: {more:,}"] if more else lines
 
 
 async def _supervisors_where(db: Db, application_id: UUID, condition: str) -> tuple[list[tuple[str, str]], int]:

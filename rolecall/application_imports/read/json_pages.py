@@ -75,7 +75,7 @@ def _counts_other(document: object, number: int, records: int) -> bool:
 
 
 def missing_pages(found: Sequence[PageSigns]) -> str | None:
-    """Return why pages of a list seem to be missing in files or in documents of one file; None if none seems to be."""
+    """Return why pages of a list seem to be missing in files or in documents of one file, or None if all are there."""
     records, documents = sum(page.records for page in found), sum(page.documents for page in found)
     total, name = max((page.total for page in found), default=(0, ""))
     if total > records:

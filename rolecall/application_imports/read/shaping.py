@@ -115,7 +115,7 @@ class ShapedTable:
     def blank(self, words: Iterable[str]) -> None:
         """Blank the cells whose text is one of these words, ignoring case."""
         folded = [word.strip().lower() for word in words]
-        # Compare only distinct cells that are no longer than the longest word with whitespace around it. They are few.
+        # To save time, compare only distinct cells, and only those that are short enough to be one of the words.
         longest = max(len(word.encode()) for word in folded) + _AROUND
         for position in (column for column in self.frame.columns if column != "line"):
             cells = self.frame.get_column(position)

@@ -78,7 +78,7 @@ class SheetScan:
 
 
 def with_error_texts(content: bytes, path: str) -> bytes:
-    """Return a workbook with texts such as #N/A instead of errors, because the reader reads errors as blank cells."""
+    """Return a workbook with error cells such as #N/A changed to text, because the reader reads errors as blank."""
     made = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(made, "w") as new:
         for name in dict.fromkeys(old.namelist()):

@@ -279,7 +279,7 @@ class Export(Answer):
     kind: str
     list: str
     filters: Json
-    # Not `list[str]`: the field `list` hides the type.
+    # Do not write `list[str]`: in this class, `list` is the field.
     columns: Sequence[str]
     format: str
     status: str

@@ -116,7 +116,7 @@ async def test_log_names_some_unknown_supervisors_and_counts_all(imports: Import
 
     assert run["log"].count(" is not known") == 10
     assert "Supervisor X10 of E10 is not known" in run["log"]
-    assert "Further supervisors that are not known: 1,002" in run["log"]
+    assert "Further unknown supervisors: 1,002" in run["log"]
 
 
 async def test_onboarded_person_is_found_by_email(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
