@@ -91,7 +91,7 @@ async def compare(pool: Pool, work: Work, count: int, rounds: int) -> Comparison
 
 
 async def _database_seconds(db: Db) -> float:
-    """Return the CPU time that the client connections of the server have used so far."""
+    """Return the CPU time that the open client connections of the server have used so far."""
     rows = await fetch_rows(db, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
     return sum(_process_seconds(pid) for (pid,) in rows)
 

@@ -153,7 +153,7 @@ async def onboarded(client: httpx2.AsyncClient, title: str) -> str:
 
 
 async def _add_stages(pool: Pool, people: list[str], waiting: int) -> None:
-    """Add `waiting` stages that start in ten days or later, and an account for each of the people."""
+    """Add `waiting` stages that start in three days or later, and an account for each of the people."""
     async with pool.connection() as db:
         await execute(
             db,

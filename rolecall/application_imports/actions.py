@@ -178,7 +178,7 @@ async def create_import(
 async def add_file(
     db: Db, import_id: UUID, position: int, group: FileGroup, file: UploadedFile, store: Store, now: datetime
 ) -> UUID:
-    """Store a file, then insert its row. After an interruption, `sweep_files` removes a stored file without a row."""
+    """Store a file and insert its row. If this is interrupted, `sweep_files` removes the stored file without a row."""
     id = new_id()
     await execute(
         db,

@@ -33,7 +33,7 @@ _END = re.compile(r"end of (?:report|list|listing|file|data)|e n d +o f", re.IGN
 _NUMBER = re.compile(r"[\d.,% ]{1,40}")
 _LEAST_COUNTED = 2
 _LEAST_LEGEND = 2
-# A text below the rows is a note if it has at least this many words and the first cell of each row has at most one.
+# A text below the rows is a note if it has at least this many words, and no first cell of a row has more than one.
 _LEAST_WORDS = 3
 _RULES = ("--", "==", "+-", "+=")
 

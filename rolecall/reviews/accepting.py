@@ -134,7 +134,7 @@ async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID
     if person == owner or (not await _can_accept(db, item, owner) and await administrators.is_one(db, person)):
         return person
     raise Conflict(
-        "Only the owner of the application can accept flagged access or, if the owner cannot, an administrator"
+        "Only the owner of the application or, if the owner cannot, an administrator can accept flagged access"
     )
 
 

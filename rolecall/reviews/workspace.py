@@ -216,7 +216,7 @@ async def by_access(
 
 
 async def undecided_holders(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], entitlement_id: UUID) -> list[UUID]:
-    """Return the ids of the undecided items of one entitlement, ordered by person, up to a limit."""
+    """Return the ids of these reviewers' undecided items of one entitlement, ordered by person, up to a limit."""
     rows = await fetch_rows(
         db,
         f"""SELECT i.id {_UNDECIDED} AND i.entitlement_id = %(entitlement)s

@@ -158,7 +158,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "putSource": lambda _: dict(A_SOURCE),
     "testSource": lambda _: {"source": dict(A_SOURCE)},
     "putCarrier": lambda _: {"kind": "SCIM", "url": "https://hooks.example.com/scim", "mode": "Off"},
-    # Which channels, security, days and placeholders of a template are valid depends on other settings.
+    # The valid channels, encryption, days and placeholders of templates depend on other settings.
     "changeNotificationSettings": lambda body: fit(body) | SETTINGS,
     "changeNotificationPreferences": lambda body: fit(body) | {"kinds": SETTINGS["kinds"]},
     # The application must have a connector of files.

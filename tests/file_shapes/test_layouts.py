@@ -1,4 +1,4 @@
-"""Read names, groups, locks and totals wherever a layout puts them."""
+"""Test that names, groups, locks and totals are found in unusual layouts, and that secrets are not kept."""
 
 import json
 from pathlib import Path

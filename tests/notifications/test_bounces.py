@@ -1,4 +1,4 @@
-"""Test mails that come back after the mail server had accepted the message."""
+"""Test bounces: reports that a message could not be delivered after the mail server accepted it."""
 
 from datetime import timedelta
 from email.message import EmailMessage

@@ -1,4 +1,4 @@
-"""Test that reading changed JSON lines gives the same rows as reading the whole file."""
+"""Test that reading only changed JSON lines, or a file in pieces, gives the same rows as reading the whole file."""
 
 from pathlib import Path
 from zoneinfo import ZoneInfo
