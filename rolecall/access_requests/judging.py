@@ -90,7 +90,7 @@ def judge(request: AccessRequestDetail, state: ImportedState) -> Judgement:
     shown = state.shown(request)
     about = Content.GROUPS if request.target.type == TargetType.GROUP else Content.USERS
     if about not in state.run.files:
-        # A file of permissions alone can still prove what a group holds.
+        # Without a file of groups, a file of permissions can still prove what a group holds.
         by_permissions = about == Content.GROUPS and request.target.privileges
         return (
             _judge_privileges(request, shown, state, set()) if by_permissions else Judgement([], set(), undecided=True)

@@ -80,7 +80,7 @@ ACCESS = {
     **_all("None", "revoke,revoked"),
     "": "None",
 }
-# Words that mean None in other languages than English.
+# Words that mean None in languages other than English.
 _NONE = (
     "keine", "keiner", "kein", "nichts", "entfällt", "aucun", "aucune", "néant", "sans objet", "ninguno", "ninguna",
     "nenhum", "nenhuma", "nessuno", "nessuna", "geen", "n.v.t.", "nvt", "ingen", "inget", "brak", "žádná", "yok", "нет",

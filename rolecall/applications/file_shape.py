@@ -16,7 +16,7 @@ DATE_FORMATS = ("iso", "year first", "day first", "month first", "epoch", "epoch
 ANY_OTHER = "*"
 # The separator of a column whose cells are JSON arrays.
 JSON = "json"
-# How many words of a condition `in_words` lists.
+# The maximum number of words of a condition that `in_words` lists.
 _MOST_SHOWN = 5
 
 

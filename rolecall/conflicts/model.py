@@ -34,7 +34,7 @@ EXCEPTION_MOVES = {
 
 
 class ApprovalPart(StrEnum):
-    """In which capacity a person approves an exception: as the rule's owner, or as the second approver."""
+    """The capacity in which a person approves an exception: as the rule's owner, or as the second approver."""
 
     RULE_OWNER = "Rule Owner"
     SECOND = "Second Approver"

@@ -300,7 +300,7 @@ def _marks(
 
 
 def _step_label(label: str, who: str, x: float, y: float, *, is_right: bool) -> Markup:
-    """Label a step on its left, or on its right if another step is close before it; above a rise, below a fall."""
+    """Label a step above a rise or below a fall, on its left or, if another step is close before it, on its right."""
     words = Markup('<tspan class="who-changed"> {}</tspan>').format(who) if who else ""
     height = y + 16 if label.startswith("−") else max(y - 6, 14)
     place, anchor = (x + 8, "start") if is_right else (x - 8, "end")

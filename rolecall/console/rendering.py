@@ -112,7 +112,7 @@ def _shown(text: str) -> Markup:
 
     Newlines and tabs are kept.
     """
-    # Most text is printable; without this shortcut, the loop over all characters dominated the rendering time.
+    # Most text is printable. Without this shortcut, the loop over all characters would dominate the rendering time.
     if text.isprintable():
         return escape(text)
     return Markup("").join(

@@ -67,7 +67,7 @@ def _ask_for_username(view: View, key: str | None) -> list[OpenQuestion]:
     """Ask about the usernames, unless a unique column has them and a header shows that the rows are accounts."""
     if key is not None and view.by_header[key].names <= _WEAK:
         return [] if _is_about_accounts(view, key) else [_ask_for_accounts(key)]
-    text = "No column has a different value in every row. Which one names the account?"
+    text = "No column has a different value in every row. Which column names the account?"
     if key is not None:
         text = (
             f"Only {key} is different in every row, and its values look like names of people. Does it name the account?"

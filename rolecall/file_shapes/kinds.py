@@ -23,7 +23,7 @@ _KIND_OF_HELD = {"type", "kind", "security", "name"}
 _MOST_KINDS = 8
 _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}
 _PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=\S)")
-# Follows the prefix of an identity of another provider. Such an identity is read with its prefix.
+# After a prefix, this marks an identity of another provider, such as principal://…, which is read with its prefix.
 _PATH = "//"
 _ID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-|S-1-5-21-")
 # Names that cloud providers use for everyone.
@@ -57,7 +57,7 @@ class Kinds(Profile):
 
     @cached_property
     def is_coded(self) -> bool:
-        """Return whether the kinds are the letters U, G and R, as in Db2."""
+        """Return whether each kind is U, G or R, and U occurs, as in Db2."""
         return "U" in self.distinct and set(self.distinct) <= {"U", "G", "R"}
 
 
@@ -166,7 +166,7 @@ def _filled_for(view: View, column: str, kind: Kinds) -> str:
 
 
 def _is_beside(profile: Profile, column: str) -> bool:
-    """Return whether a column has the names that belong to another one: Collaborator Name beside Collaborator Login."""
+    """Return whether a column has names for the same things as `column`: Collaborator Name for Collaborator Login."""
     words, others = words_of(profile.header), words_of(column)
     return "name" in words and bool(words - {"name"}) and words - {"name"} < others
 

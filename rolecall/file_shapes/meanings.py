@@ -185,7 +185,7 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
 
 
 def _may_be_employees(profile: Profile) -> bool:
-    """Return whether most values are not names; if the header may mean other IDs too, all must contain a digit."""
+    """Return whether values may be employee IDs: most are not names and, below a header like Badge, all have digits."""
     is_any = names_of(profile.header)[0] in _ANY_ID
     return profile.names <= _MOSTLY and (not is_any or all(map(_HAS_DIGIT.search, profile.distinct)))
 

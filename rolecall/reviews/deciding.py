@@ -83,7 +83,7 @@ async def _with_people(db: Db, facts: Facts, raw: Json) -> Facts:
 
 async def _acting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None, now: datetime) -> ActingFor:
     """Return for whom the caller decides. Refuse if that is not the item's reviewer, or the item cannot be decided."""
-    # Stand-ins and administrators need not name the reviewer, because the item does.
+    # Stand-ins and administrators need not name the reviewer, because each item has only one.
     if caller.is_person and given is None and await permitted.may_act_for(db, caller, item.reviewer.id):
         given = item.reviewer.id
     acting = await permitted.acting_for(db, caller, given, now)

@@ -96,7 +96,7 @@ class Patch:
         self._looked_at = 0
 
     def apply(self, operation: Resource) -> None:
-        # Entra sends Add, Replace and Remove with a capital.
+        # Entra capitalizes Add, Replace and Remove.
         word, path, value = str(operation.get("op")).lower(), operation.get("path"), operation.get("value")
         if word not in set(PatchVerb):
             raise ScimError(f"op must be one of {', '.join(PatchVerb)}", ScimErrorType.INVALID_SYNTAX)

@@ -1,4 +1,4 @@
-"""The only HTTP client that sends webhooks and chat messages. It checks each address when the socket is created."""
+"""Define the only HTTP client for webhooks and chat messages. It checks each address when it creates the socket."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor

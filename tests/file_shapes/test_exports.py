@@ -22,7 +22,7 @@ def proposed(folder: Path, **files: Text) -> ProposalDetail:
 
 
 def imported(folder: Path, **files: Text) -> Outcome:
-    """Read files as proposed."""
+    """Read files with the connector that is proposed for them; fail if a file has a problem or a row is rejected."""
     proposal = proposed(folder, **files)
     assert [file.problem for file in proposal.files] == [None] * len(files)
     by_group: dict[str, Any] = {}

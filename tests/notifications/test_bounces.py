@@ -20,7 +20,7 @@ FULL = "552 5.2.2 The mailbox is over quota"
 
 
 def returned(sent: EmailMessage, action: str = "failed", status: str = "5.2.2", said: str = FULL) -> str:
-    """Return the report of a mail server to the sender of a message that it could not deliver (RFC 3464)."""
+    """Return the report that a mail server sends if it cannot deliver a message (RFC 3464)."""
     return f"""From: MAILER-DAEMON@relay.example
 To: {sent["From"]}
 Message-ID: <20261117.4711@relay.example>

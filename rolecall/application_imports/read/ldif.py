@@ -107,7 +107,7 @@ def _attribute(line: str, number: int) -> tuple[str, str]:
     name, colon, rest = line.partition(":")
     if not colon or not name.strip():
         raise BrokenFile("this line of the LDIF file is not name: value", line=number)
-    # Options such as cn;lang-de belong to the attribute's name.
+    # Options, such as `lang-de` in `cn;lang-de`, belong to the attribute's name.
     if not rest.startswith(":"):
         return name.strip(), rest.removeprefix("<").strip()
     try:

@@ -124,7 +124,7 @@ async def _run_page(
     draft = await _named(db, caller, run.id)
     undecided = drafts.maybe_access(await queries.proposal_of(db, run.id))
     names = ", ".join(undecided)
-    said = [f"Columns that may be access are not read as access: {names}. Decide about each of them"] if names else []
+    said = [f"Columns that may be access are not read as access: {names}. Decide how to read them"] if names else []
     shown = {
         "run": run,
         "asked": drafts.questions_of(draft),
