@@ -42,7 +42,7 @@ async def some_groups(db: Db, application_id: UUID, parents: Mapping[str, str], 
 
 
 async def only_groups(db: Db, application_id: UUID, parents: Mapping[str, str]) -> int:
-    """Keep only these groups, as an import that contains no others does; return its number."""
+    """Import these groups with their parents, and no others; return the number of the import."""
     run = await a_finished_import(db, application_id)
     await execute(
         db,

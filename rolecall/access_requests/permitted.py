@@ -34,7 +34,7 @@ from rolecall.settings.policy import RequirementType
 
 OWN_REQUEST = "You made this request or it is about you, so another person must decide"
 REPORTED_BY_OTHERS = "Another person made this request about you, so you cannot cancel or snooze it"
-PARTY = "This reviewer made the request or it is about them, so another person must decide"
+PARTY = "This reviewer made the request or is affected by it, so another person must decide"
 PROVISIONED_IT = "The person who provisioned the access cannot verify it; another reviewer or the next import can"
 ALONE = "Give the reason why you decide alone: it is recorded in the activity"
 OF_OWNER = "This token may do only what its owner may do: {}"

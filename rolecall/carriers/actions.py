@@ -58,7 +58,7 @@ async def put_carrier(db: Db, application_id: UUID, raw: Json, facts: Facts, con
 async def _leave_unfinished(db: Db, application_id: UUID, reason: str, now: datetime) -> None:
     """Leave unfinished requests to people: if the carrier is switched on later, it does not continue them by itself."""
     for request_id in await queries.unfinished_requests(db, application_id):
-        # A request that is no longer open needs no person.
+        # Skip requests that are no longer open.
         with suppress(recording.NotNow):
             await recording.leave(db, request_id, reason, now)
 

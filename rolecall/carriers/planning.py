@@ -113,7 +113,7 @@ def _removed(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts
         for each in request.target.privileges
         if _is_membership(each, facts)
     ]
-    # Remove the memberships while the account exists, because their removal looks it up.
+    # Remove the memberships before the account: the carrier looks up the account to remove a membership.
     if carrier.on_remove is RemovalWay.DELETE:
         return [*memberships, Step(StepVerb.DELETE, name)]
     _require_disabling(carrier)

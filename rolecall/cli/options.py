@@ -111,7 +111,7 @@ HELP = {
     "confirm": "Confirm a close that is held because it would flag many accounts.",
     "due_on": _A_TIME,
     "explained": "What happens to access that a model explains.",
-    "fallback": "Who decides if a stage's reviewer cannot: reviewer, and identityId if the reviewer is Identity.",
+    "fallback": "Who decides if a stage's reviewer cannot: an object with reviewer and, for Identity, identityId.",
     "item_ids": "The id of an item (repeatable).",
     "on_silence": "What happens to items without a decision after the due date.",
     "reviewer_ids": "A reviewer (repeatable). Default: all who have items left.",

@@ -15,8 +15,9 @@ from rolecall.tokens.queries import own_id
 class Parties(msgspec.Struct, frozen=True):
     """The people who have a part in an exception.
 
-    `approvers` approved, as themselves or as stand-ins. `recorders` recorded an approval, or are between an approver
-    and a stand-in. A token counts as its owner; a token without an owner counts as itself.
+    `approvers` are the people for whom an approval was given, and the stand-ins who gave it. `recorders` recorded an
+    approval, or are the people through whom a stand-in stands in for an approver. A token counts as its owner; a token
+    without an owner counts as itself.
     """
 
     requester: UUID

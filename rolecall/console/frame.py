@@ -51,7 +51,7 @@ from rolecall.web.services import Services
 
 
 class Visit(msgspec.Struct):
-    """The state of one HTTP request; its attributes are the parameters that a screen can ask for."""
+    """The state of one HTTP request; its attributes are the parameters that a screen can have."""
 
     request: AnyRequest
     config: Config

@@ -42,7 +42,7 @@ async def holders_chart(
 
 
 def _level(step: HolderStep) -> ChartLevel:
-    # If as many accounts lost the access as gained it, name all of them.
+    # If as many accounts lost the access as gained it, show names of both.
     names = step.gained if step.change > 0 else step.lost if step.change < 0 else [*step.gained, *step.lost]
     more = max(abs(step.change), len(names)) - len(names)
     who = ", ".join(names) + (f" and {more:,} more" if more else "")

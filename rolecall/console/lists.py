@@ -213,7 +213,8 @@ OWN_LISTS = frozenset(
     {"access-requests", "applications", "events", "identities", "notifications", "requests-to-answer"}
     | {"search-identities", "stand-ins"}
 )
-# Lists that show records of other people only to callers with this scope. The filter selects the records of a person.
+# Lists that show records of other people only to callers with a scope. Each entry has the filter for one person, and
+# the scope.
 ONE_PERSON: dict[str, tuple[str, Scope]] = {"stand-ins": ("identityId", Scope.CONFIG_MANAGE)}
 OWN_RECORDS: dict[str, tuple[RecordType, str]] = {
     "access-model-members": (RecordType.MODEL, RECORD),

@@ -247,7 +247,7 @@ Name = Annotated[str, _CONTROL_FREE, BeforeValidator(_required, json_schema_inpu
 OptionalName = Annotated[str, _CONTROL_FREE, BeforeValidator(_not_blank, json_schema_input_type=_A_NAME)]
 # An optional value: blank text counts as absent, and the default applies.
 Maybe = Annotated[_T, BeforeValidator(_absent_if_blank)]
-# Strip the white space around a string, so that two names cannot differ only in the white space around them.
+# Strip the white space around a string, so that it cannot be the only difference between two names.
 STRIPPED = BeforeValidator(_strip)
 Text100 = Annotated[Text, STRIPPED, Field(max_length=100)]
 Text128 = Annotated[Text, STRIPPED, Field(max_length=128)]

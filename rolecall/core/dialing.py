@@ -60,7 +60,7 @@ def check_address(address: str, allowed: tuple[address_check.Network, ...], *, e
 def retry_after(text: str) -> timedelta:
     """Return the delay in a Retry-After header, given as seconds or a date; zero for any other value."""
     if text.isascii() and text.isdecimal():
-        # A timedelta of more digits could overflow.
+        # More digits could overflow the timedelta.
         return timedelta(seconds=int(text[:9]))
     try:
         return max(parsedate_to_datetime(text).astimezone(UTC) - clock.now(), timedelta(0))

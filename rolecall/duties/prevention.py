@@ -150,7 +150,7 @@ def _lost_controls(control: UUID | None, proposal: AccessProposal, held: _HeldDu
 
 
 async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[ProposedAccess, set[UUID]]:
-    """Return for each access the duties of rules in effect that it would give. One query serves all access."""
+    """Return, with one query, the duties that each access would give. Leave out duties that no rule in effect names."""
     asked = list(access)
     found: dict[ProposedAccess, set[UUID]] = {each: set() for each in asked}
     if not asked:

@@ -36,7 +36,7 @@ from rolecall.work_items.shapes import PersonReference
 # Later than every stored time. Used as the end of an open period, and as the time of queries about the present.
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 # The key of granted access in requests and models: application, whether the access is to a group, header, section and
-# permission. A group has no header, because its nomenclature may change.
+# permission. The header of a group is left out, because imports may change it.
 Given = tuple[UUID, bool, str, str, str]
 # The first and the last moment of a period.
 Span = tuple[datetime, datetime]

@@ -39,7 +39,7 @@ EXCEPTION_WORDS = {
     "silent": "Items that no person decided before the review was closed",
     "unsigned": "Items whose decision no reviewer signed before the review was closed",
     "unread": "Samples of carried-over access that were decided without opening the details",
-    "discarded": "Items whose removal or change was decided but not carried out, because they were withdrawn",
+    "discarded": "Items withdrawn after a decision to remove or change the access, which was not carried out",
     "interested": "Steps of people whose own access the review contains",
     "bulk": "Items decided together with others",
     "carried": "Items whose decision was carried over from the last review",

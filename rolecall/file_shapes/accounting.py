@@ -112,9 +112,10 @@ def _mark_shared_levels(columns: Sequence[ColumnAccount], profiles: Mapping[str,
 
 
 def _may_have_levels(column: ColumnAccount, words: Set[str]) -> bool:
-    """Return whether a column may contain levels. Under a header such as Group or Role, the cells are names.
+    """Return whether a column may contain levels, such as Read and Write.
 
-    Lists may be levels only if there is a word for none, such as None beside `User, Product admin`.
+    Names under a header such as Group or Role are not levels. A column of lists may contain levels only if one of its
+    words means no access, such as None in a column that also contains `User, Product admin`.
     """
     if column.may_be_access == Sign.LEVELS:
         return True

@@ -18,7 +18,7 @@ _MOST_NAMED = 4
 
 
 def ask_for_capitals(view: View, parts: Iterable[Part]) -> None:
-    """Ask in the content that gives the accounts, if it has usernames that differ only in capitals."""
+    """Ask about usernames that differ only in capitals, in each content from which accounts are read."""
     for part in parts:
         pattern = part.origin("Username")
         is_asked = part.content == Content.USERS or part.shape.get("deriveUsers")

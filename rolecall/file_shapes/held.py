@@ -25,7 +25,7 @@ _MOST_BLANK_SHOWN = 3
 _STATUS = {"status", "state", "sts"}
 # Words in headers of yes/no columns that say whether a grant applies.
 _VALID = {"valid", "effective", "current", "applied", "provisioned"}
-# Columns with the ID of a holder. The ID is used if the name is blank, for example that of an application.
+# Columns with the ID of a holder. The ID is used if the name is blank, as it may be for an application.
 _IDS = {"principalid", "objectid", "userid", "memberid", "granteeid", "assigneeid"}
 
 # Columns with another name of the holder, used if there is no ID.
@@ -181,7 +181,7 @@ def _ask_for_state(view: View, part: Part) -> None:
 
 
 def _state_of_grants(view: View, part: Part) -> Profile | None:
-    """Find the status of grants: by its header, by the word eligible, or because rows of one account differ in it."""
+    """Find the column with the status of grants: by its header or values, or because it differs within an account."""
     taken = {meaning.header for meaning in part.fields.values()}
     named = next((each for each in view.profiles if _is_of_grant(each.header) and each.header not in taken), None)
     if named is not None and named.values and len(named.distinct) <= 12 and not named.is_dated:

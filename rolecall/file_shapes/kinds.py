@@ -117,7 +117,7 @@ def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], 
     evidence.append(f"{both} names users and groups; {kind.header} says which")
     if nameless:
         evidence.append(
-            f"Rows whose {kind.header} is {', '.join(nameless)} have no name: they are read as a group of this name"
+            f"Rows whose {kind.header} is {', '.join(nameless)} have no name: this word is read as the name of a group"
         )
 
 
@@ -134,7 +134,7 @@ def _is_nameless(column: Profile, kind: Kinds, word: str) -> bool:
 
 
 def _users_when(view: View, column: str, kind: Kinds) -> str:
-    """Return the pattern for usernames. It adds the namespace to Kubernetes service accounts: their names repeat."""
+    """Return the pattern for usernames. Kubernetes service accounts get their namespace, because names repeat."""
     place = kind.header.rpartition(".")[0]
     space = f"{place}.namespace" if place else "namespace"
     services = [word for word in kind.users if fold(word) == "serviceaccount"]

@@ -103,7 +103,7 @@ def _is_subtotal(cells: Sequence[str]) -> bool:
 def _find_legend(below: Sequence[list[str]], last: Sequence[list[str]]) -> list[list[str]]:
     """Return the lines below the last blank line if they explain words: a title, then a word and a text in each line.
 
-    All rows must have more cells.
+    Return an empty list unless all rows outside these lines have at least three filled cells.
     """
     blank = [n for n, row in enumerate(last) if not any(cell.strip() for cell in row)]
     block = list(last[blank[-1] + 1 :]) if blank else []

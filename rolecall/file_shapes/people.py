@@ -14,7 +14,7 @@ from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.values import is_ticked
 
-# The score above which the meaning of a header is probable, and above which it is certain.
+# Above the first score the meaning of a header is probable, and above the second it is certain.
 _WEAK, _CERTAIN = 0.5, 0.9
 _CODED = re.compile(r"\w+#\S")
 # Fields that only HR systems have.

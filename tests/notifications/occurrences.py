@@ -42,7 +42,7 @@ APPROVED = {"type": "Approve", "response": "Approved"}
 
 
 class MailOffice(msgspec.Struct):
-    """Two companies in one database: Payroll with Ada, Grace and Alan, and the ledger with a conflict of Sofia."""
+    """Two companies in one database: Payroll with Ada, Grace and Alan, and the ledger, where Sofia has a conflict."""
 
     db: Db
     client: httpx2.AsyncClient

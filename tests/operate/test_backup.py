@@ -81,7 +81,7 @@ def test_backup_of_a_running_service_is_restored_completely(tmp_path: Path) -> N
             assert later == (1,)
         before, after = contents(there), contents(here)
     same = {table for table, row in before.items() if after[table] == row}
-    # Only the tables that the later application changed, and a queue that the worker emptied meanwhile, may differ.
+    # Only tables that creating the application Later changed, and a queue that the worker emptied, may differ.
     assert before.keys() == after.keys()
     assert before.keys() - same <= {
         "applications",

@@ -243,7 +243,7 @@ def _quick_frame(text: bytes, header: bytes, dialect: Dialect) -> pl.DataFrame |
         # Polars rejects rows that are longer than the header. If the total is right, no row is shorter either.
         if text.count(delimiter) != (width - 1) * (rows + 1):
             return None
-    # If there are several columns, the number of delimiters would be wrong with a blank line.
+    # With a single column, the check above does not find blank lines: they have as many delimiters as other lines.
     if width is None or (width == 1 and (b"\n\n" in text or b"\n\r\n" in text)):
         return None
     frame = pl.read_csv(

@@ -204,7 +204,7 @@ def _recorded(found: Records, shape: FileShape | None, paths: Iterable[str]) -> 
 
 
 def read_json_lines(text: bytes, shape: FileShape | None, columns: Iterable[str]) -> Table:
-    """Read some lines of a file of JSON lines. The table has the columns of these records only."""
+    """Read some lines of a file of JSON lines. Columns that occur only in other lines are not in the table."""
     records = records_by_line(text)
     if records is None:
         raise BrokenFile("a line is not a JSON object")
