@@ -242,7 +242,7 @@ def seed(url: str, sizes: dict[str, int]) -> dict[str, float]:
 def fill(url: str, tables: dict[str, str], sizes: dict[str, int]) -> dict[str, float]:
     """Fill these tables in order; return the seconds of each.
 
-    Statements can use all sizes; `rows` is the size of their own table.
+    A statement can use the names in `sizes` as placeholders; `{rows}` is the size of its own table.
     """
     seconds = {}
     with _connection(url) as db:

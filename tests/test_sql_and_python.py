@@ -47,7 +47,7 @@ class Trigger(NamedTuple):
     # The bits of pg_trigger.tgtype.
     type: int
     is_conditional: bool
-    # The columns of UPDATE OF.
+    # The columns that UPDATE OF names.
     columns: list[str]
 
     def fires_on(self, write: "Write") -> bool:

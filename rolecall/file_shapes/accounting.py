@@ -32,7 +32,7 @@ _NOTHING = {fold(word) for word in (*NOTHING_HELD, *REFUSES)}
 _KNOWN = ACTIVE.keys() | LOCKED.keys() | NO_DATE
 # Header words for the form of a name, such as `id`. They do not say what is named.
 _HOW_NAMED = {"id", "name", "code", "key", "full", "display", "dn", "guid", "no", "number"}
-# Fields of people and their work, which are not access.
+# Fields about people and their work. Their values are not access.
 _OF_PEOPLE = ("Title", "Department", "Company", "Division", "Office", "Supervisor ID", "Created", "Updated")
 _NOT_READ = Use(Fate.NOT_READ, "")
 _EMPTY = Use(Fate.IGNORED, "it has no value")

@@ -41,7 +41,7 @@ def sign_as(session: Session, caller: Caller, scope: str, action: str) -> Sign:
 
 
 def is_from_here(request: AnyRequest) -> bool:
-    """Return whether the request was not sent by another site, to prevent cross-site request forgery."""
+    """Return False for a request that another site sent, to prevent cross-site request forgery."""
     return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
 
 
