@@ -328,7 +328,7 @@ def _blank_skipped_words(shape: Json, header: str) -> None:
 
 
 def _remove_for_unpivot(part: _Part, field: str) -> list[str]:
-    """Remove the mapping of the only column of a field; return the column, so that `unpivot` reads it with the new one.
+    """Remove the mapping of the only column of a field; return the column, for an `unpivot` with another column.
 
     Keep its separator. Return an empty list if the content already has an `unpivot`.
     """

@@ -58,7 +58,7 @@ def _about_group(name: str, usual: str) -> OpenQuestion:
 
 
 def _alike(view: View, part: Part, pattern: str) -> list[str]:
-    """Return the values of the username's columns that differ only in capitals."""
+    """Return the values that differ only in capitals, from the columns that form the username."""
     split = part.shape.get("split", {})
     headers = dict.fromkeys(each.column for each in pattern_parts(pattern) if isinstance(each, Placeholder))
     columns = [view.by_header[header] for header in headers if header in view.by_header]

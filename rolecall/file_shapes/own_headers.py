@@ -9,7 +9,7 @@ _DESCRIBED = (Content.USERS, Content.GROUPS)
 
 
 def resolve_headers(view: View, part: Part) -> None:
-    """Read unused columns that are named like a field: as this field for users and groups, otherwise not at all.
+    """Read unused columns named like a field as this field if the rows are users or groups; otherwise ignore them.
 
     For example, a permission of a user has no group, even if a column is called Role.
     """

@@ -85,7 +85,7 @@ FAULTS = {
         "The record's state does not allow the operation, or the idempotency key was used with another request.",
         "This idempotency key was used with another request; use a new key",
     ),
-    413: Fault("payload_too_large", "The body is larger than its limit.", "The body is larger than 1 MiB"),
+    413: Fault("payload_too_large", "The body exceeds the size limit.", "The body is larger than 1 MiB"),
     415: Fault("unsupported_media_type", "The content type is not supported.", "Send the body as application/json"),
     429: Fault("rate_limited", "Too many requests.", "Too many requests; try again in 30 s", "Retry-After"),
     500: Fault("server_error", "An internal error; the log has the details.", "Something went wrong"),

@@ -53,7 +53,7 @@ class PageSigns(NamedTuple):
 
 
 def signs_of(document: object, records: int) -> PageSigns:
-    """Return the signs of further pages in the members of a document whose list has `records` records."""
+    """Look for signs of further pages in the members of a document. The list of the document has `records` records."""
     total, pages, more = (0, ""), (0, ""), ""
     for name, value in _members(document):
         folded = _letters(name)

@@ -109,7 +109,7 @@ class ChangedLines(NamedTuple):
 def changed_lines(old: Sequence[LineFile], new: Sequence[LineFile], parting: Parting = ONE_PART) -> ChangedLines | None:
     """Compare lines regardless of order; return None if headers differ or many lines are new.
 
-    The calling code must know that each old line is a row.
+    Call this only if each old line is exactly one row.
     """
     seeds = secrets.randbits(64), secrets.randbits(64)
     (before, _), (after, rows) = (_hashed(files, seeds, parting) for files in (old, new))

@@ -208,7 +208,7 @@ async def change_draft(
 
 
 def _problems(error: Invalid) -> dict[str, str]:
-    """Return a message with the problems of the name under `name`, and one with all others under `columns`."""
+    """Join the problems of the name into one message, under `name`, and all others into another, under `columns`."""
     named = [problem for problem in error.problems if problem.field == "name"]
     others = [problem for problem in error.problems if problem.field != "name"]
     found = {"name": named, "columns": others}
