@@ -1,4 +1,4 @@
-"""Test that the documents match the code."""
+"""Test that the documentation matches the code, that its links resolve, and that pages keep to their limits."""
 
 import ast
 import re

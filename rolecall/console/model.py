@@ -1,4 +1,4 @@
-"""Define people who use the console, their scopes, and the time limits of sign-ins."""
+"""Define people who use the console, their scopes, sessions and passwords, and the time limits of sign-ins."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Test heads that contradict their chain, and combined filters."""
+"""Test heads that contradict their chain, and the filters and the order of audit entries."""
 
 from datetime import UTC, datetime
 from uuid import uuid4

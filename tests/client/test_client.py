@@ -1,4 +1,4 @@
-"""Use the client against a service with two API processes that restart."""
+"""Test the client against a service with two API processes, also while one of them restarts."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Read matrices with a header of two lines: a line of sections above the names of columns."""
+"""Test matrices with a header of two lines: a line of sections above the names of columns."""
 
 from pathlib import Path
 

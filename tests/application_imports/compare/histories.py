@@ -1,4 +1,4 @@
-"""Generate random files of several imports, and compute what the database contains after each import."""
+"""Generate random files of several imports, run the imports, and read the state of the database after each one."""
 
 import csv
 import hashlib

@@ -1,4 +1,4 @@
-"""Find access in forms, with and without scripts."""
+"""Test the search for access in forms, with and without scripts."""
 
 from rolecall.core.db import Db, fetch_value
 from tests.builders import an_application, an_identity
