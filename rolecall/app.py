@@ -129,7 +129,7 @@ def build() -> Litestar:
         lifespan=[_open_pool],
         # `web/openapi.py` writes the document.
         openapi_config=None,
-        request_max_body_size=None,  # each operation limits its own body
+        request_max_body_size=None,  # Each operation limits its own body.
         # `core/logs.py` configures logging for the process.
         logging_config=None,
     )

@@ -102,7 +102,7 @@ async def _insert_conflicts(
 def _made_together(requests: Mapping[UUID, NewRequest]) -> set[UUID]:
     """Return the requests that can depend on each other.
 
-    These are the requests for each person for whom one of them may remove access, or several of them restore access.
+    These are all requests for a person if one of them may remove access, or if several of them restore access.
     """
     taking = {new.identity_id for new in requests.values() if new.action not in _ONLY_GIVE}
     restored = Counter(new.identity_id for new in requests.values() if new.action is RequestAction.RESTORE)

@@ -122,7 +122,7 @@ async def _open(
     text: Text | None = None,
     verdicts: Mapping[UUID, ConflictVerdict] | None = None,
 ) -> list[UUID]:
-    """Open requests; cancel, postpone or return to approval those that may not give the requested access now.
+    """Open requests. Cancel, postpone or return to approval those that must not give the requested access now.
 
     `verdicts` are the results of the check of duties, if it was already made. Reopened requests are checked later
     (`recheck_waiting`), because they were provisioned before.

@@ -64,7 +64,7 @@ _ASKED = {
     RequirementType.RESOLVE: PersonRelation.RESOLVER,
     RequirementType.VERIFY: PersonRelation.VERIFIER,
 }
-# The move that a response of each type can decide.
+# For each type of response, the move that such responses decide.
 DECIDED = {RequirementType.APPROVE: APPROVE, RequirementType.RESOLVE: RESOLVE, RequirementType.VERIFY: VERIFY}
 
 

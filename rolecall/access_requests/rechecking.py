@@ -37,19 +37,19 @@ class RecordedConflict(msgspec.Struct, frozen=True):
     duties: frozenset[UUID]
 
     def covers(self, conflict: PotentialConflict, duties: frozenset[UUID]) -> bool:
-        """Return whether the recorded conflict has at least as strict a response, and all of these duties.
+        """Return whether this record has all of `duties`, and a response at least as strict as that of `conflict`.
 
-        Unless the rule only warns, the owner of the rule must also be the same.
+        Unless `conflict` is only a warning, the owner of the rule must also be the same.
         """
         is_asked = conflict.response is RuleResponse.WARN or conflict.owner_id == self.owner_id
         return _STRICTNESS(self.response) >= _STRICTNESS(conflict.response) and duties <= self.duties and is_asked
 
 
 class StoredRequest(msgspec.Struct, frozen=True):
-    """A request as if it were made now, with the access that reviewers lowered it to.
+    """A stored request in the form of a new one, with the access that reviewers may have lowered.
 
-    `items` are the ids of its related items, such as its personnel event. `recorded` are the conflicts that it was
-    known to create, by rule and person.
+    `items` are the ids of its related items, such as its personnel event. `recorded` are the conflicts that are
+    recorded for it, by rule and person.
     """
 
     id: UUID

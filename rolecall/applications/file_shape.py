@@ -138,7 +138,7 @@ class ContentShape(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class GroupShape(FileShape, frozen=True, omit_defaults=True):
-    """The shape of a file group, whose files may feed several contents."""
+    """The shape of a file group, whose files may have several contents."""
 
     contents: list[ContentShape] = []
 

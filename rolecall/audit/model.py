@@ -133,7 +133,7 @@ def mark_of(head: Head) -> Mark:
 
 
 def sighting(by: int, chain: int, number: int, hash: str) -> Mark:
-    """Return the mark for a head that the checkpoint of chain `by` recorded."""
+    """Return the mark for an entry that was the head of `chain` in the checkpoint of chain `by`."""
     when = f"when chain {by} was last written"
     return Mark(
         chain,

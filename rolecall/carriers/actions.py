@@ -147,7 +147,7 @@ async def release(db: Db, caller: Caller, application_id: UUID, raw: Json, facts
 
 
 async def carry_out(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> None:
-    """Give an open request to the carrier, such as one that it left to a person or that opened before its mode was On.
+    """Give an open request to the carrier, such as one that was left to a person or opened before the mode was On.
 
     Raise Conflict if the mode is not On, the request is not open, or the carrier already has it.
     """

@@ -196,7 +196,7 @@ def _id_in(answer: SentAnswer) -> str:
 def put_value(record: Resource, path: str, value: str) -> None:
     """Set a value at a path such as `name.givenName`, `emails[type=work].value` or `urn:…:User:department`."""
     if path.startswith("urn:"):
-        # The name follows the last colon; URNs may contain dots.
+        # The schema, a URN, may contain dots; the name follows the last colon.
         schema, _, name = path.rpartition(":")
         record.setdefault(schema, {})[name] = value
         if schema not in record["schemas"]:

@@ -106,7 +106,7 @@ def _reviewer(person: Person, type: RequirementType) -> dict[str, Any]:
 async def _count_asked(db: Db, person: Person, type: RequirementType) -> int:
     count: int = await fetch_value(
         db,
-        # A request occurs once for each rule that asks this person.
+        # A request occurs once for each rule under which this person is asked to respond.
         f"SELECT count(DISTINCT p.request_id) {_ASKED}",
         **_reviewer(person, type),
     )

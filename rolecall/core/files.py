@@ -254,7 +254,7 @@ class Upload(msgspec.Struct):
 def _last_written(path: Path) -> float:
     try:
         return path.stat().st_mtime
-    except FileNotFoundError:  # another process removed it just now
+    except FileNotFoundError:  # Another process has just removed it.
         return math.inf
 
 

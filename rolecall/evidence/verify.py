@@ -755,9 +755,9 @@ def figures_of(items: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def paces(items: list[dict[str, Any]]) -> list[float]:
-    """Return the seconds from one decision to the next for each item, without long pauses.
+    """Return the seconds from each decision to the next, but leave out long pauses.
 
-    The time of a bulk decision is divided among its items.
+    For a bulk decision, return one number for each item: an equal share of the seconds.
     """
     acts = Counter(
         (

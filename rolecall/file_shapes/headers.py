@@ -112,9 +112,9 @@ def _title(header_line: int, first: tuple[int, list[str]]) -> list[str]:
 
 
 def _beyond(rows: Sequence[list[str]], last: Sequence[list[str]]) -> list[list[str]]:
-    """Return the last rows that have the width of the header, or none if `rows` contains any of them.
+    """Return the rows of `last` that are as wide as the header and not blank, or none if `rows` contains any of them.
 
-    They may be of a different kind from the first rows.
+    The last rows of a file may be of a different kind from the first rows.
     """
     whole = [row for row in last if len(row) == len(rows[0]) and any(cell.strip() for cell in row)]
     return whole if not any(row in rows for row in whole) else []

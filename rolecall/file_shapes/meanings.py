@@ -35,7 +35,7 @@ _STATE_WORDS = {word for word in ACTIVE.keys() - YES_NO.keys() if not word.isdig
 }  # fmt: skip
 # Headers of IDs that are not always IDs of employees.
 _ANY_ID = {"externalid", "badge"}
-# Headers that mean a username or, above yes and no, whether an account can log in.
+# Headers that mean a username or, if the values are yes and no, whether an account can log in.
 _CAN_LOGIN = {"login"}
 _NO_LOGIN = {"days", "count", "review", "reviewed", "certification", "certified"}
 _OF_LOGINS = {"unsuccessful", "failed", "failures", "attempts", "retries", "time", "date"}

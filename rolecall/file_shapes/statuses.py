@@ -86,7 +86,7 @@ def _ask_for_shells(view: View, part: Part) -> None:
     closed = [value for value in shell.distinct if value.rpartition("/")[2] in _NO_SHELLS] if shell else []
     if shell is None or not closed:
         return
-    # These meanings apply only if the answer is to read the status from the shells.
+    # These meanings apply only if the person chooses to read the status from the login shells.
     part.shape.setdefault("values", {})["Active"] = {**dict.fromkeys(closed, "No"), ANY_OTHER: "Yes"}
     count = sum(cell.strip() in closed for cell in shell.cells)
     text = f"{shell.header} is {', '.join(closed)} for {counted(count, 'account')}. Are they active?"

@@ -160,7 +160,7 @@ def _choice_problems(known: NotificationPolicy, body: PreferencesBody) -> Iterat
 
 async def _keep_choice(db: Db, identity_id: UUID, rule: KindRule, given: Mapping[str, Any]) -> None:
     values = {"channel": rule.channel, "rhythm": rule.rhythm, **given, "id": identity_id}
-    # Only the kind was given, so it follows the default again.
+    # Without a channel and a rhythm, the kind follows the defaults again.
     if len(given) == 1:
         sql = "DELETE FROM notification_preferences WHERE identity_id = %(id)s AND kind = %(kind)s"
     else:

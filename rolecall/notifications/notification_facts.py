@@ -77,7 +77,8 @@ async def facts_or_faults(
 
 _MET = """EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
                                           AND met.rule = p.rule AND met.response = 'Approved')"""
-# Of several responses that the recipient can give, choose one that is still awaited, if possible in their own name.
+# If the recipient can give several responses, choose one that is still awaited if possible, and a response in person
+# before one as a stand-in.
 _REQUESTS = f"""
     SELECT n.id, n.kind, n.part, r.id AS request_id, r.action, r.status_since, r.reporter_name, a.name AS application,
            coalesce(i.first_name || ' ' || i.last_name, r.target_name) AS person,

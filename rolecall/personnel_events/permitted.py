@@ -56,7 +56,7 @@ def refusal(verb: EventVerb, caller_id: UUID, *, identity_id: UUID, reporter_id:
 
 
 async def refusal_of(db: Db, verb: EventVerb, caller: Caller, *, identity_id: UUID, reporter_id: UUID) -> str | None:
-    """Return why a caller may not apply a verb, or None. A token is treated as its owner."""
+    """Return why a caller may not take this action on an event, or None. A token is treated as its owner."""
     reporter = await owner_of(db, reporter_id) or reporter_id
     return refusal(verb, await own_id(db, caller), identity_id=identity_id, reporter_id=reporter)
 

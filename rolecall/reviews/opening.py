@@ -1,4 +1,4 @@
-"""Preview and open a review: take the population, find reviewers and facts, and store the items in one transaction."""
+"""Preview or open a review: take the population, and find reviewers and facts. Opening also stores the items."""
 
 from datetime import datetime, timedelta
 from uuid import UUID

@@ -73,7 +73,7 @@ def with_administrators(facts: Facts) -> Facts:
 
 
 async def may_act_for(db: Db, caller: Caller, reviewer_id: UUID) -> bool:
-    """Return whether a person may decide as this reviewer, as their stand-in, or as one of the `Administrators`."""
+    """Return whether the caller is the reviewer, a stand-in or, if the reviewer is Administrators, an administrator."""
     if reviewer_id == caller.id or (reviewer_id, RequirementType.APPROVE) in caller.stands_in_for:
         return True
     return reviewer_id == ADMINISTRATORS.id and await administrators.is_one(db, caller.id)

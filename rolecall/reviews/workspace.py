@@ -318,7 +318,7 @@ async def returned_access(db: Db, review_id: UUID, most: int = 5) -> list[Return
 
 
 class MovedItems(msgspec.Struct, frozen=True):
-    """The number of items that `reviewer` reviews instead of the person that their stage names, with the reason."""
+    """The number of items that `reviewer` reviews instead of the person whom their stage names, with the reason."""
 
     reviewer: str
     reason: str

@@ -17,7 +17,7 @@ APPROVE = {"type": "Approve", "response": "Approved", "reviewerId": str(UUID(int
 
 @pytest.fixture
 async def alone(client: httpx2.AsyncClient, db: Db) -> UUID:
-    """Turn the setting on and return the only administrator."""
+    """Turn on `singleHanded`, and return the only administrator."""
     ada = await an_identity(db)
     await execute(db, "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Administrator')", id=ada)
     answer = await client.patch("/api/settings", json={"singleHanded": True})

@@ -1,4 +1,4 @@
-"""Test that after any failure every database row of a file has a stored file, and files without a row are removed."""
+"""Test how files are stored, and that a failure leaves neither rows without a file nor files without a row."""
 
 import tracemalloc
 from collections.abc import AsyncIterator

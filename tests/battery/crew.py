@@ -31,7 +31,7 @@ REQUESTS = "/api/access-requests"
 NOT_SOON = f"0 {(datetime.now(UTC).hour + 12) % 24} * * *"
 NEXT = {"Pending": "approve", "Open": "resolve", "Resolved": "verify"}
 EXPORT = b"Username\nada\n"
-# Statuses that ask the client to try again.
+# HTTP statuses after which clients try again.
 RETRYABLE = (502, 503, 504)
 # For each kind of client: how many there are, and the seconds that they pause between two actions.
 SHIFTS: dict[str, tuple[int, float]] = {

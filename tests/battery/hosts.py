@@ -96,7 +96,7 @@ class Host:
         subprocess.run(["nsenter", f"--net=/proc/{self._pid}/ns/net", "ip", *words], check=True, capture_output=True)
 
     def link(self, other: "Host", name: str) -> None:
-        """Connect this host to the other host's `eth0`."""
+        """Connect an interface of this host, called `name`, to `eth0` of the other host."""
         self.ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(other._pid))
 
     @contextmanager

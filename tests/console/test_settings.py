@@ -1,4 +1,4 @@
-"""Test the settings screens."""
+"""Test that a token is rejected as soon as it is revoked, and that concurrently added rules are all kept."""
 
 import asyncio
 

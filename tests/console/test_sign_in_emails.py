@@ -1,4 +1,4 @@
-"""Test that nobody can sign in as another person by changing their e-mail address with an event."""
+"""Test that an event that changes an e-mail address lets nobody sign in as another person."""
 
 from datetime import UTC, datetime
 from uuid import UUID

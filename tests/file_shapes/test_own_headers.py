@@ -1,4 +1,4 @@
-"""Read columns that are named like a field, objects of permissions, and matrices with people in the headers."""
+"""Read files whose headers could mislead, such as columns named like a field and matrices with people in the header."""
 
 import json
 from pathlib import Path

@@ -321,7 +321,7 @@ async def test_close_with_many_unsubmitted_revocations_is_held(
 
 
 async def return_account(db: Db, company: Reviewed, username: str) -> None:
-    """Import data in which an account exists again, without what it held."""
+    """Import data in which an account exists again, without the access that it had."""
     run = await a_finished_import(db, company.ledger)
     await execute(
         db,

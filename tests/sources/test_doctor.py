@@ -1,4 +1,4 @@
-"""Test that the doctor reports sources that cannot be fetched, with advice."""
+"""Test that the doctor finds problems of sources, with advice, without connecting to them."""
 
 import httpx2
 import msgspec

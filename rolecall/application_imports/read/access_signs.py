@@ -153,7 +153,7 @@ def _listed(values: Sequence[str]) -> Sign | None:
         )
         if _is_shared(lists) and any(len(each) > 1 for each in lists) and not is_text:
             return Sign.LIST
-    # Codes that are padded to equal width.
+    # Lists of codes, padded with spaces to equal width.
     is_padded = any("  " in value for value in values) and all(value == value.upper() for value in values)
     return Sign.LIST if is_padded and _is_shared([value.split() for value in values]) else None
 

@@ -146,10 +146,7 @@ def _is_in_matrix(header: str, section: Section) -> bool:
 
 
 def _names_in(pattern: str) -> list[tuple[str, bool]]:
-    """Return the columns of a pattern.
-
-    True means that a column is only compared with a word, by the filter `when` or `unless`.
-    """
+    """Return the columns of a pattern, with True for those that `when` or `unless` only compares with a word."""
     names = []
     for part in pattern_parts(pattern):
         if isinstance(part, Placeholder):

@@ -45,7 +45,7 @@ def read_dotted_list(text: str) -> Iterator[tuple[int, dict[str, object]]]:
                 yield line, _plain(record)
             line, record = block.line, block.values
         elif record and block.values and known.issuperset(block.values):
-            # This block continues the record after a page break.
+            # After a page break, this block continues the record.
             for name, values in block.values.items():
                 record.setdefault(name, []).extend(values)
         known.update(record)

@@ -14,7 +14,7 @@ _ENDED = sorted(word for word, is_active in ACTIVE.items() if not is_active and 
 
 
 def doubtful_accounts(frame: pl.DataFrame) -> Iterator[str]:
-    """State which active accounts are locked, and which have a word for inactive in brackets in their name."""
+    """Report active accounts that are locked, or whose name has a word such as "disabled" in brackets."""
     active = frame.filter(pl.col("is_active")).unique("username", keep="first", maintain_order=True)
     if locked := active.filter(pl.col("is_locked")).get_column("username").to_list():
         yield f"{counted(len(locked), 'account is', 'accounts are')} locked, and still active: {_named(locked)}"

@@ -48,7 +48,7 @@ def advice(content: bytes) -> str:
 
 
 def wide(content: bytes) -> str | None:
-    """Return the variant of UTF-16 if nearly every second byte is NUL, as with Latin headers; otherwise None."""
+    """Return the variant of UTF-16 if nearly every second byte is NUL, as in ASCII text; otherwise None."""
     sample = content[:_SAMPLE]
     for name, at in (("utf-16-le", 1), ("utf-16-be", 0)):
         if len(sample) >= 4 and sample[at::2].count(0) > len(sample) * 0.4 and not sample[1 - at :: 2].count(0):

@@ -288,7 +288,7 @@ def _tables(
 
 
 def _half(on_read: OnRead, before: int) -> OnRead:
-    """Return a function that reports its argument halved, plus the bytes of the files before the current one."""
+    """Return a function that reports half of the parsed bytes of a file, plus all bytes of the files before it."""
     return lambda read: on_read(before + read // 2)
 
 

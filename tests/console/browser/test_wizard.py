@@ -1,4 +1,4 @@
-"""Add an application from an unfamiliar export in a browser, and count the clicks."""
+"""Add an application from an unfamiliar export in a browser: count the clicks, and test questions and progress."""
 
 import asyncio
 import os
