@@ -103,7 +103,7 @@ HELP = {
     "leaver": "true: only accounts of people who have left.",
     "owner_id": A_PERSON,
     "privileged": "true or false.",
-    "same_as": "The id of the entitlement that this one was before it was renamed.",
+    "same_as": "The id that the entitlement had before it was renamed.",
     "privileges": "A list of objects with header, section, permission and access.",
     "provisioner_ids": "A full name, an e-mail, an employee ID or an id (repeatable).",
     "is_read": "true or false.",

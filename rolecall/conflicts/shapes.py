@@ -133,8 +133,8 @@ class ConflictException(msgspec.Struct, frozen=True, rename="camel"):
 class ConflictDetail(ConflictItem, frozen=True, rename="camel"):
     """A conflict with its `sides` as they are now, or as they were when it ended.
 
-    `conflictingGroups` give several of its duties by themselves. `exceptions` are all exceptions for this person and
-    rule, newest first.
+    Each of the `conflictingGroups` gives several of the conflicting duties. `exceptions` are all exceptions for this
+    person and rule, newest first.
     """
 
     sides: list[ConflictSide]

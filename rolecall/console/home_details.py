@@ -144,7 +144,7 @@ class MoveChanges(msgspec.Struct, frozen=True):
 
 
 class OwnMove(msgspec.Struct, frozen=True):
-    """An upcoming change of role, with the access that the person keeps."""
+    """An upcoming change of role, with the access that the person keeps, gets and loses."""
 
     id: UUID
     number: int

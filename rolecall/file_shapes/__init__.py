@@ -28,7 +28,7 @@ nulls.py        words such as NULL in place of blank cells
 profiles.py     statistics about the values of a column
 header_words.py the words of headers for each field; header_languages.py has other languages
 header_names.py the names and words in a header
-meanings.py     score which field a column contains
+meanings.py     scores for the field that a column contains
 parts.py        one content of a file, and the view of a file that the rules use
 holders.py      rules for files about accounts
 people.py       the people of an HR system

@@ -66,7 +66,7 @@ async def send(client: httpx2.AsyncClient, db: Db) -> httpx2.Response:
 async def test_upload_to_a_full_disk_leaves_nothing(
     client: httpx2.AsyncClient, db: Db, config: Config, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
-    """Fail while the file is written, and after it was moved to its place."""
+    """The disk becomes full while the file is written, or after the file was moved to its place."""
     with monkeypatch.context() as patch:
         fill_the_disk(patch, lambda path: part in path if part.endswith("/") else path.endswith(part))
         refused = await send(client, db)
