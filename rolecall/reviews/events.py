@@ -1,4 +1,4 @@
-"""Record what happens in reviews as event rows, which webhooks and notifications read."""
+"""Record the events of reviews; triggers create webhook deliveries and notifications from them."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -57,7 +57,7 @@ async def _lock_reviews(db: Db, which: str, **params: object) -> None:
 
 
 async def _await_proof(db: Db, request_id: UUID, now: datetime) -> None:
-    """Record that the request is completed. Only an import that no longer shows the access proves the removal.
+    """Record that a request was completed and now waits for an import that proves the removal.
 
     An import can complete the request and still show the access, because a request regards a disabled account as one
     without access.
