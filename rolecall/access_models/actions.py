@@ -104,7 +104,7 @@ async def _replace_grants(db: Db, id: UUID) -> None:
 
 async def _replace_members(db: Db, id: UUID, now: datetime) -> None:
     """Remove people who no longer match and add those who match now. The others keep their start date."""
-    # Fires keep_past, schema/access_models.sql.
+    # Fires the trigger keep_past in schema/access_models.sql.
     await execute(
         db,
         """DELETE FROM access_model_members WHERE model_id = %(id)s AND identity_id NOT IN (

@@ -363,7 +363,7 @@ async def _record_response(
     db: Db, locked: _LockedRequest, body: RespondBody, reviewer_id: UUID, stand_in: Caller | None
 ) -> int:
     """Store the response under every rule of this type that waits for the reviewer; return the number of rules."""
-    # Fires note_met_rules, schema/notifications.sql.
+    # Fires the trigger note_met_rules in schema/notifications.sql.
     return await execute(
         db,
         """UPDATE responses SET response = %(response)s, stand_in_id = %(stand_in)s, stand_in_name = %(stand_in_name)s

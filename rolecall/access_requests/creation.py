@@ -56,7 +56,7 @@ async def create_enriched(
     asked = await _reviewers(db, caller, requests, dict(zip(requests, found, strict=True)))
 
     rows = [_request_row(id, new, models[n], caller, now) for n, (id, new) in enumerate(requests.items())]
-    # Fires keep_waiting_on_insert, schema/access_requests.sql.
+    # Fires the trigger keep_waiting_on_insert in schema/access_requests.sql.
     await insert_rows(db, "access_requests", rows)
     await insert_rows(db, "privileges", [row for id, new in requests.items() for row in _privilege_rows(id, new)])
     await insert_rows(db, "responses", [row for id, rules in asked.items() for row in response_rows(id, rules)])

@@ -200,7 +200,7 @@ async def lock_movable(db: Db, move: Move, ids: Ids) -> list[UUID]:
 
 async def _record_responses(db: Db, type: RequirementType, ids: Ids, caller: Caller) -> None:
     """Record the caller as the reviewer who met every open rule of this type, even if the caller was not asked."""
-    # Fires note_met_rules, schema/notifications.sql.
+    # Fires the trigger note_met_rules in schema/notifications.sql.
     await execute(
         db,
         """INSERT INTO responses AS r

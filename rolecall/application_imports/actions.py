@@ -159,7 +159,7 @@ async def create_import(
 ) -> UUID:
     """Create a pending import. `supplied` means that the caller chose the data, with an upload or a rollback."""
     id = new_id()
-    # Fires key_row, schema/application_imports.sql.
+    # Fires the trigger key_row in schema/application_imports.sql.
     await execute(
         db,
         """INSERT INTO application_imports (id, application_id, type, created_by, created_at, supplied_by)

@@ -87,7 +87,7 @@ async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     await approving.require_may_request(db, caller, conflict)
     if conflict.pending:
         raise Conflict("An exception for this conflict is already waiting for approval; withdraw it first")
-    # Fires notify_of_new_exception, schema/notifications.sql.
+    # Fires the trigger notify_of_new_exception in schema/notifications.sql.
     await execute(
         db,
         """INSERT INTO conflict_exceptions (id, conflict_id, rule_id, identity_id, reason, control, control_owner_id,
@@ -137,7 +137,7 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     await _require_control_owner(db, requested)
     requested = await _without_invalid_approvals(db, conflict, requested, facts.now)
     approver = await approving.approver_of(db, caller, conflict, requested, body, facts.now)
-    # Fires notify_of_approval, schema/notifications.sql.
+    # Fires the trigger notify_of_approval in schema/notifications.sql.
     await execute(
         db,
         """INSERT INTO exception_approvals (exception_id, position, part, approver_id, approver_name, approved_on,
@@ -178,7 +178,7 @@ async def _without_invalid_approvals(
     invalid = [each for each in requested.approvals if not people.may_take(each.approver.id, each.part)]
     if not invalid:
         return requested
-    # Fires notify_of_removed_approval, schema/notifications.sql.
+    # Fires the trigger notify_of_removed_approval in schema/notifications.sql.
     await execute(
         db,
         "DELETE FROM exception_approvals WHERE exception_id = %(id)s AND part = ANY(%(parts)s)",
@@ -256,7 +256,7 @@ def _require_current(conflict: ConflictDetail) -> None:
 
 async def _move(db: Db, exception: ConflictException, to: ExceptionStatus, now: datetime) -> None:
     moment = "approved_on" if to is ExceptionStatus.APPROVED else "ended_on"
-    # Fires notify_of_decided_exception, schema/notifications.sql.
+    # Fires the trigger notify_of_decided_exception in schema/notifications.sql.
     moved = await execute(
         db,
         f"""UPDATE conflict_exceptions SET status = %(to)s, {moment} = %(now)s

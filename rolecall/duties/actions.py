@@ -81,7 +81,7 @@ async def delete_duty(db: Db, id: str) -> None:
     if await queries.is_on_record(db, known):
         raise Conflict(f"Duty {duty.name} is on record in past conflicts: remove its patterns instead")
     # duty_holders has no foreign key, because checking it would be slow when thousands of people get a duty.
-    # Fires recheck_requests_on_delete, schema/access_requests.sql.
+    # Fires the trigger recheck_requests_on_delete in schema/access_requests.sql.
     await execute(db, "DELETE FROM duty_holders WHERE duty_id = %(id)s", id=known)
     await execute(db, "DELETE FROM duties WHERE id = %(id)s", id=known)
 

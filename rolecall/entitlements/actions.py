@@ -75,7 +75,7 @@ async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> 
 
 async def _take_over(db: Db, id: UUID, former: UUID) -> None:
     """Copy curated fields from the former entitlement where they are still empty in this one."""
-    # Fires note_insert and note_update, schema/audit.sql.
+    # Fires the triggers note_insert and note_update in schema/audit.sql.
     await execute(
         db,
         """INSERT INTO curations AS c (entitlement_id, display_name, explanation, owner_id, risk_rating, is_privileged,

@@ -23,7 +23,7 @@ async def mark_failing(db: Db, channel: Channel, error: str, now: datetime) -> d
         db, "SELECT failures FROM notification_channels WHERE channel = %(c)s FOR NO KEY UPDATE", c=channel
     )
     until = now + PAUSES[min(failures, len(PAUSES) - 1)]
-    # Fires notify_of_failing_channel, schema/notifications.sql.
+    # Fires the trigger notify_of_failing_channel in schema/notifications.sql.
     await execute(
         db,
         """UPDATE notification_channels SET failures = failures + 1, failing_since = coalesce(failing_since, %(now)s),

@@ -92,7 +92,7 @@ async def assign_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
     if assignee.status != IdentityStatus.ACTIVE:
         raise Invalid.on("assigneeId", f"{name} is {assignee.status}; assign an active person")
     _require_unfinished(event)
-    # Fires notify_of_assigned_event, schema/notifications.sql.
+    # Fires the trigger notify_of_assigned_event in schema/notifications.sql.
     await execute(
         db,
         "UPDATE personnel_events SET assignee_id = %(assignee)s, assignee_name = %(name)s WHERE id = %(id)s",

@@ -51,7 +51,7 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
         name=name,
         now=facts.now,
     )
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     await execute(
         db,
         "UPDATE review_items SET accepted_until = %(until)s WHERE id = %(id)s",

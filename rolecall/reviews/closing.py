@@ -114,7 +114,7 @@ async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: 
     flag = review.on_silence is OnSilence.FLAG
     status = "Flagged" if flag else "Approved"
     said = _NO_RESPONSE.format(review.due_on.astimezone(zone), status)
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     rows = await fetch_rows(
         db,
         """UPDATE review_items SET status = %(status)s, decision = %(decision)s, comment = %(comment)s,
@@ -207,7 +207,7 @@ async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> Revie
     await _cancel(db, review, now)
     # Count the flagged items before they are withdrawn.
     await _record_cancel(db, caller, review, now)
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     rows = await fetch_rows(
         db,
         """UPDATE review_items SET status = 'Withdrawn'

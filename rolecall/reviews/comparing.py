@@ -155,7 +155,7 @@ async def _lock_reviews(db: Db, application_id: UUID) -> None:
 
 async def _restore_returned(db: Db, run: ComparedImport, now: datetime) -> None:
     """Make withdrawn items of open reviews pending again if this import shows their access again."""
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     rows = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Pending', withdrawn_import = NULL FROM reviews r
@@ -170,7 +170,7 @@ async def _restore_returned(db: Db, run: ComparedImport, now: datetime) -> None:
 
 async def _withdraw_gone(db: Db, run: ComparedImport, now: datetime) -> None:
     """Withdraw undecided items of open reviews if this import proves that their access is gone."""
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     rows = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Withdrawn', withdrawn_import = %(number)s FROM reviews r
@@ -194,7 +194,7 @@ async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
 
     The items must be submitted or have a request that carries out the decision.
     """
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     rows = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Remediated', remediated_on = coalesce(c.remediated_on, %(now)s),
@@ -290,7 +290,7 @@ async def _reopen(db: Db, run: ComparedImport, which: str, said: str, now: datet
     Request the removal of the access, and notify the owners of the reviews.
     """
     # Clear `request_id`, so that `request_removals` makes a new request.
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     rows = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Flagged', reopened_on = %(now)s, reopened_import = %(number)s,
@@ -316,7 +316,7 @@ async def _uncover_returned(db: Db, run: ComparedImport, now: datetime) -> None:
     Nobody decided about this access, so the review no longer covers the application. Access that a request approved
     after the review was opened is left out.
     """
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     rows = await fetch_rows(
         db,
         f"""UPDATE review_items c SET withdrawn_import = NULL FROM reviews r

@@ -165,7 +165,7 @@ async def store(db: Db, caller: Caller, decided: DecisionMade, ids: Sequence[UUI
         "name": caller.name,
         "bulk": decided.bulk_id,
     }
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     return await execute(
         db,
         """WITH changed AS (
@@ -287,7 +287,7 @@ async def _withdraw(db: Db, caller: Caller, ids: Sequence[UUID], reviewer_id: UU
     Submitted items stay unchanged.
     """
     below = await fetch_rows(db, "SELECT id FROM review_items WHERE under_id = ANY(%(ids)s)", ids=list(ids))
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     return await execute(
         db,
         """WITH changed AS (
@@ -395,7 +395,7 @@ async def mark_opened(db: Db, item_id: UUID, now: datetime) -> None:
 
     The calling code must check that the reviewer, or a stand-in of the reviewer, opened them.
     """
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     await execute(
         db,
         "UPDATE review_items SET read_on = %(now)s WHERE id = %(id)s AND read_on IS NULL",

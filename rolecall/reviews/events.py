@@ -33,7 +33,8 @@ async def record_item_events(db: Db, event: ReviewEvent, item_ids: Sequence[UUID
             }
             for item in found
         ]
-        # Fires fan_out_on_review_event, schema/webhooks.sql, and notify_of_review_events, schema/notifications.sql.
+        # Fires fan_out_on_review_event (schema/webhooks.sql) and notify_of_review_events
+        # (schema/notifications.sql).
         await insert_rows(db, "review_events", rows)
 
 
@@ -79,7 +80,8 @@ async def to_remind(db: Db, *, due_by: datetime, silent_since: datetime) -> list
 
 
 async def _record(db: Db, event: str, review_id: UUID, subject: bytes, now: datetime) -> None:
-    # Fires fan_out_on_review_event, schema/webhooks.sql, and notify_of_review_events, schema/notifications.sql.
+    # Fires fan_out_on_review_event (schema/webhooks.sql) and notify_of_review_events
+    # (schema/notifications.sql).
     await execute(
         db,
         """INSERT INTO review_events (name, review_id, created_at, subject)

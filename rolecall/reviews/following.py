@@ -75,7 +75,7 @@ async def _flag_again(db: Db, request_id: UUID, now: datetime) -> None:
 
     Notify the owners of the reviews. Items whose access an import has proven to be gone stay Remediated.
     """
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     rows = await fetch_rows(
         db,
         """UPDATE review_items SET status = 'Flagged'
@@ -145,7 +145,7 @@ async def _follow_models(db: Db, now: datetime) -> None:
         f"""{_OF_MODELS} AND EXISTS (SELECT FROM review_items c WHERE c.review_id = r.id AND c.subject = 'Model'
                                      AND c.status IN ('Flagged', 'Remediated'))""",
     )
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     rows = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Remediated', remediated_on = %(now)s
@@ -156,7 +156,7 @@ async def _follow_models(db: Db, now: datetime) -> None:
         now=now,
     )
     await mark_remediated(db, rows, "The model was changed", now)
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     again = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Flagged', reopened_on = %(now)s, reopened_import = NULL,
@@ -175,7 +175,7 @@ async def _follow_models(db: Db, now: datetime) -> None:
 
 async def _end_acceptances(db: Db, now: datetime) -> None:
     """End acceptances whose date has passed, and notify the owners of the reviews."""
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     rows = await fetch_rows(
         db,
         """UPDATE review_items SET accepted_until = NULL WHERE status = 'Flagged' AND accepted_until <= %(now)s
@@ -250,7 +250,7 @@ async def withdraw_archived(db: Db, now: datetime) -> None:
                OR r.status = 'Open' AND EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id
                                                 AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL))""",
     )
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     restored = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Pending' FROM reviews r, applications a
@@ -259,7 +259,7 @@ async def withdraw_archived(db: Db, now: datetime) -> None:
     )
     await record_change(db, ItemChange.RESTORED, restored, "The application is no longer archived", now)
     await release_late(db, restored, now)
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     rows = await fetch_rows(
         db,
         """UPDATE review_items c SET status = 'Withdrawn', withdrawn_import = NULL FROM reviews r, applications a

@@ -106,7 +106,7 @@ async def move_items(
         "people": [new.reviewer_id for new in news],
         "reasons": [new.moved for new in news],
     }
-    # Fires notify_of_moved_items, schema/notifications.sql.
+    # Fires the trigger notify_of_moved_items in schema/notifications.sql.
     await execute(
         db,
         # Until the update below, the items name their previous reviewers.
@@ -119,7 +119,7 @@ async def move_items(
         now=now,
         **given,
     )
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     await execute(
         db,
         """UPDATE review_items c SET reviewer_id = n.person, moved = n.reason, stage = %(stage)s, status = 'Pending',
@@ -210,7 +210,7 @@ async def release_obstructed(
 async def _release(db: Db, caller: Caller, review_id: UUID, ids: Sequence[UUID], reason: str, now: datetime) -> None:
     """Release items from the decision about their model, and give them to the reviewers of the first stage."""
     review = await queries.plan_of(db, review_id)
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     await execute(db, "UPDATE review_items SET under_id = NULL WHERE id = ANY(%(ids)s)", ids=list(ids))
     news = await reviewers_for(db, ids, review.stages[0], review.fallback, now, _OF_THE_MODEL)
     named = [NewReviewer(new.item_id, new.reviewer_id, new.moved or reason) for new in news]

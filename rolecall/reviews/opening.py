@@ -142,7 +142,7 @@ async def _group_by_model(db: Db, review: ReviewDetail, now: datetime) -> None:
     )
 
 
-# Fires keep_list_on_insert, schema/core.sql.
+# Fires the trigger keep_list_on_insert in schema/core.sql.
 _STORE = """
     INSERT INTO review_items (id, review_id, status, subject, application_id, account_number, group_number,
         entitlement_id, model_id, identity_id, access, since_import, request_ids, model_ids, under_id, facts,
@@ -193,7 +193,7 @@ async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: date
 
 async def _draw_sample(db: Db, review_id: UUID) -> None:
     """Choose a random share of the carried-over items of each reviewer, at least one, to be decided by hand."""
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     await execute(
         db,
         """WITH drawn AS (

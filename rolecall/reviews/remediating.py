@@ -111,7 +111,7 @@ async def request_removals(
 
 
 async def _store_requests(db: Db, requests: Mapping[UUID, UUID]) -> None:
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     await execute(
         db,
         """UPDATE review_items c SET request_id = n.request_id

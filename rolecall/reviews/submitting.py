@@ -142,9 +142,9 @@ async def _sign(
         "submitted_by_name": caller.name,
         "submitted_on": now,
     }
-    # Fires note_submitted_review, schema/notifications.sql.
+    # Fires the trigger note_submitted_review in schema/notifications.sql.
     await insert_rows(db, "review_submissions", [row])
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     sql = "UPDATE review_items SET submission_id = %(submission)s WHERE id = ANY(%(ids)s)"
     await execute(db, sql, submission=signed.id, ids=[item.id for item in own])
     return signed

@@ -222,12 +222,12 @@ async def follow_template(db: Db, id: UUID, now: datetime, facts: Facts) -> None
                 review_id = await _make(db, SYSTEM, template, facts)
         except RolecallError as error:
             log.warning("a template cannot create or open its review", template=template.name, reason=str(error))
-            # Fires notify_of_templates, schema/notifications.sql.
+            # Fires the trigger notify_of_templates in schema/notifications.sql.
             await execute(
                 db, "UPDATE review_templates SET fault = %(fault)s WHERE id = %(id)s", id=id, fault=str(error)[:2048]
             )
         else:
-            # Fires notify_of_templates, schema/notifications.sql.
+            # Fires the trigger notify_of_templates in schema/notifications.sql.
             await execute(
                 db,
                 "UPDATE review_templates SET last_review_id = %(review)s WHERE id = %(id)s",

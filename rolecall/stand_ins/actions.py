@@ -35,7 +35,7 @@ async def create_stand_in(db: Db, caller: Caller, raw: Json, facts: Facts) -> St
     await execute(db, "LOCK TABLE stand_ins IN SHARE ROW EXCLUSIVE MODE")
     await _require_possible(db, person, body, facts)
     id = new_id()
-    # Fires notify_of_new_stand_in, schema/notifications.sql.
+    # Fires the trigger notify_of_new_stand_in in schema/notifications.sql.
     await execute(
         db,
         """INSERT INTO stand_ins
@@ -141,5 +141,5 @@ async def end_stand_in(db: Db, caller: Caller, id: str, now: datetime) -> None:
         raise Conflict("This stand-in has already ended")
     sql = "DELETE FROM stand_ins WHERE id = %(id)s AND starts_on >= %(now)s"
     if not await execute(db, sql, id=found.id, now=now):
-        # Fires notify_of_ended_stand_in, schema/notifications.sql.
+        # Fires the trigger notify_of_ended_stand_in in schema/notifications.sql.
         await execute(db, "UPDATE stand_ins SET ends_on = %(now)s WHERE id = %(id)s", id=found.id, now=now)

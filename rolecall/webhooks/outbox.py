@@ -144,7 +144,7 @@ async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> 
 
 
 # The row of a healthy hook is not written when a delivery succeeds, because nothing in it changes.
-# Fires notify_of_failing_webhook, schema/notifications.sql.
+# Fires the trigger notify_of_failing_webhook in schema/notifications.sql.
 _RECORD = """
     WITH ended AS MATERIALIZED (
         SELECT * FROM json_to_recordset(%(results)s::json) AS e (
@@ -238,7 +238,7 @@ def _after(ended: EndedAttempt) -> tuple[DeliveryStatus, datetime | None]:
 async def _disable(db: Db, id: UUID, reason: DisabledReason, now: datetime) -> None:
     # Sign only here, because nothing else in the transaction is audited.
     await sign(db, by_system("disable_webhook", now))
-    # Fires notify_of_failing_webhook, schema/notifications.sql.
+    # Fires the trigger notify_of_failing_webhook in schema/notifications.sql.
     await execute(
         db,
         "UPDATE webhooks SET enabled = false, disabled_reason = %(reason)s WHERE id = %(id)s AND enabled",

@@ -284,7 +284,7 @@ async def _close(db: Db, id: UUID, status: ImportStatus, line: str, **columns: o
 
 
 async def _hold(db: Db, run: ImportRun, result: BuildResult) -> None:
-    # Fires notify_of_held_import, schema/notifications.sql.
+    # Fires the trigger notify_of_held_import in schema/notifications.sql.
     await execute(
         db,
         """UPDATE import_runs SET held = %(reason)s, lowers_risk = %(lowers_risk)s, attempts = 0
