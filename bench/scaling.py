@@ -52,7 +52,7 @@ def processes(count: int, url: str) -> Iterator[tuple[list[int], list[int]]]:
 
 @contextmanager
 def busy_cores() -> Iterator[list[float]]:
-    """Measure how many cores are busy during the block; more processes cannot gain more than the other cores."""
+    """Measure how many cores are busy during the block; further processes could use only the other cores."""
     found: list[float] = []
     started, before = time.perf_counter(), busy_seconds()
     yield found

@@ -223,7 +223,7 @@ async def import_snapshots(url: str, token: str, first: Path, changed: Path) -> 
 
 
 def imports(folder: Path) -> bool:
-    """Compare the import of a snapshot in which 1 % changed to a raw COPY of it; return whether the bar is met."""
+    """Time the import of a snapshot with 1 % changes, and a raw COPY of it; return whether the bar is met."""
     first = write_snapshot(folder / "first.jsonl")
     changed = write_snapshot(folder / "changed.jsonl", set(random.Random(7).sample(range(USERS), USERS // 100)))
     data_dir = folder / "rolecall"

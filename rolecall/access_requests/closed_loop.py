@@ -46,7 +46,7 @@ async def close_loop(db: Db, import_id: UUID, now: datetime) -> None:
 
 
 async def ask_import_to_verify(db: Db, ids: Sequence[UUID]) -> None:
-    """Require that an import shows the access of these open requests before they are completed.
+    """Require that an import verifies these open requests before they are completed.
 
     Nobody is asked to verify, but people who may verify a request can still do so.
     """

@@ -173,7 +173,7 @@ async def _known(
 
 def _filled(privilege: NewPrivilege, found: _CatalogueEntry) -> NewPrivilege:
     access = privilege.initial_access or Access(found.access)
-    # The value that a target holds with None or Deny is not used, so show the usual value (docs/decisions/0082).
+    # Values of None and Deny are not used (docs/decisions/0082), so show the usual value instead.
     value = found.usual_value if access in (Access.NONE, Access.DENY) else found.held_value or ""
     return msgspec.structs.replace(
         privilege,

@@ -140,7 +140,7 @@ async def _open(
 
 
 async def _apply(db: Db, verdicts: Mapping[UUID, ConflictVerdict], now: datetime) -> list[UUID]:
-    """Cancel requests that a rule now blocks, and send those that a rule's owner must approve back to approval.
+    """Cancel requests that a rule now blocks; reset others to Pending if the owner of a rule must approve them.
 
     Return the ids of both.
     """

@@ -208,7 +208,7 @@ async def log_line(db: Db, import_id: UUID, message: str, now: datetime) -> None
 
 
 async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
-    """Mark imports as Canceled if they were canceled before they started. The worker of a running import stops it."""
+    """Mark imports as Canceled if they were canceled before they started. A running import is ended by its worker."""
     async with pool.connection() as db, written_by(db, "canceling", by_system("finish_canceling", now)):
         rows = await fetch_rows(
             db,

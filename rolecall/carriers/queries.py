@@ -349,7 +349,7 @@ async def progress_mark(db: Db, request_id: UUID) -> str:
 
 
 async def open_requests(db: Db, application_id: UUID) -> list[AccessRequestDetail]:
-    """Return the 20 requests of an application that have been open longest."""
+    """Return at most 20 requests of an application with status Open, beginning with the longest open."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM access_requests WHERE application_id = %(id)s AND status = 'Open'

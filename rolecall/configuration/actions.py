@@ -177,7 +177,7 @@ class _Applying:
             id = known or await applications.create_application(self.db, given, self.facts, self.caller)
             if known or archived["isArchived"]:
                 await applications.change_application(self.db, id, {**given, **archived}, self.facts, self.caller)
-            # Write the source after the connector, because it names file groups of the connector.
+            # Write the source after the connector, because the source names file groups of the connector.
             for part, content in parts.items():
                 await self._write_part(id, part, content)
 

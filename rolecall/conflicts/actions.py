@@ -186,7 +186,7 @@ async def _without_invalid_approvals(
         parts=[each.part for each in invalid],
     )
     for each in invalid:
-        said = f"The approval by {each.approver.name} no longer counts, because they may no longer give it"
+        said = f"The approval by {each.approver.name} no longer counts, because this person can no longer give it"
         await record_activity(db, conflict.id, author="System", action="Exception", content=said, now=now)
     kept = [each for each in requested.approvals if each not in invalid]
     return msgspec.structs.replace(requested, approvals=kept)

@@ -181,7 +181,7 @@ async def approver_of(
 
 
 def may_request(caller: Caller, conflict: ConflictDetail, people: Approvers) -> bool:
-    """Return whether a caller may request an exception: the person in conflict, approvers, or anyone with the scope."""
+    """Return whether a caller may request an exception: the person in conflict, an approver, or with `duties:write`."""
     return (
         Scope.DUTIES_WRITE in caller.scopes
         or caller.id == conflict.identity.id

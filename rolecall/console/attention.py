@@ -71,7 +71,7 @@ async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
 
 
 async def tokens_to_look_at(db: Db, now: datetime) -> list[Attention]:
-    """Count the valid tokens with refused scopes, which are scopes that the owner of the token may no longer use."""
+    """Count the valid tokens with refused scopes: scopes that the owner of the token may no longer use."""
     count = len(await tokens.with_refused_scopes(db, now))
     return [Attention(count, "API tokens whose owner lacks rights", "/settings/tokens")] if count else []
 

@@ -51,7 +51,7 @@ def is_searched(form: Form, place: str = "") -> bool:
 
 def line_of(name: PermissionName) -> str:
     """Return a permission as a line of text that `permission_in` can parse."""
-    # With a section, write the header even if it is empty: the first of two parts is read as the header.
+    # Before a section, write even an empty header: `permission_in` reads the first of two parts as the header.
     parts = name if name.section else (name.header, name.permission) if name.header else (name.permission,)
     return " / ".join(parts)
 

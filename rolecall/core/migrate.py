@@ -65,7 +65,7 @@ def migrate(url: str) -> list[str]:
 
 
 def lock_migrations(db: psycopg.Connection) -> None:
-    """Lock migrations and restores until the connection ends."""
+    """Prevent other migrations and restores until the connection ends."""
     db.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
 
 

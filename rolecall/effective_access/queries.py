@@ -33,7 +33,7 @@ from rolecall.effective_access.shapes import (
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import PersonReference
 
-# Later than every stored time. Used as the end of an open period, and as the time of queries about the present.
+# Later than every stored time: the end of an open period, and the time of queries about the present.
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 # The key of granted access in requests and models: application, whether the access is to a group, header, section and
 # permission. The header of a group is left out, because imports may change it.
@@ -186,7 +186,7 @@ async def imports_by_number(db: Db, numbers: Iterable[int]) -> dict[int, ImportR
 
 
 async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetime | None) -> dict[UUID, datetime]:
-    """Return when the first import finished, for each given application and all others without data at `as_of`.
+    """Return when the first import finished, for given applications and others whose first import is after `as_of`.
 
     Of the others, identity sources are included only if they have accounts.
     """

@@ -206,7 +206,7 @@ def find_permissions(view: View) -> list[Part]:
     _use_name_of_account(view, fields)
     _use_role_in_scope(fields)
     if (place := fields.get("Header")) and names_of(place.header)[:1] == ["owner"] and "Section" not in fields:
-        # Without a column that names the object, a column Owner contains responsible people, not schemas.
+        # Without a column that names the object, the Owner column contains responsible people, not schemas.
         del fields["Header"]
     shape: dict[str, Any] = {}
     evidence = [f"{fields['Permission'].header} names permissions"]

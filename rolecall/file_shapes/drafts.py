@@ -256,7 +256,7 @@ _DECISION = re.compile(r"([0-9]{1,4})\|([0-9]{1,5})\|([a-z]+)")
 
 
 def _decide_access(body: Json, proposal: ProposalDetail, decision: str) -> None:
-    """Read a column as groups, permissions or a description of permissions, or note that it is not access."""
+    """Apply a decision about a column: read it as access or as a detail of access, or note that it is not access."""
     match = _DECISION.fullmatch(decision)
     at, n, content = (int(match[1]), int(match[2]), match[3]) if match else (0, 0, "")
     known = {NO_ACCESS, SCOPE, *Content, *DESCRIBING}

@@ -168,7 +168,7 @@ def _last_days(view: View) -> list[Profile]:
 def _is_month_first_in_digits(column: Profile) -> bool:
     """Return whether all values are ten digits for month, day, hour, minute and year, as AIX writes dates.
 
-    Such numbers may also be seconds since 1970, but of years before 2010.
+    As seconds since 1970, such numbers would be times before 2010.
     """
     values = [value for value in column.distinct if fold(value) not in NO_DATE]
     return bool(values) and all(_TEN_DIGITS.fullmatch(each) and is_date(each, _MONTH_TO_YEAR) for each in values)

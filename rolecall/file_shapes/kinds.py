@@ -150,7 +150,7 @@ def _when(column: str, kind: Kinds, words: list[str]) -> str:
 
 
 def _filled_for(view: View, column: str, kind: Kinds) -> str:
-    """Return the column that names groups: `column`, or a display name if `column` is blank or an ID for a group."""
+    """Return the column with names of groups: `column`, or display names if `column` has blanks or IDs for groups."""
     rows = [n for n, cell in enumerate(kind.cells) if cell.strip() in kind.groups]
     held = [view.by_header[column].cells[n].strip() for n in rows]
     if all(held) and not any(map(_ID.search, held)):

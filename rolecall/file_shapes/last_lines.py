@@ -280,7 +280,7 @@ def _is_footer(text: str) -> bool:
 
 
 def _is_note(text: str, names: Sequence[str]) -> bool:
-    """Return whether a text is a note: it has several words, although the first cell of each row has only one."""
+    """Return whether a text is a note: it has several words, but the first cell of each row has at most one."""
     return len(text.split()) >= _LEAST_WORDS and bool(names) and all(len(name.split()) <= 1 for name in names)
 
 

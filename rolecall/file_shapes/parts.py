@@ -93,7 +93,7 @@ class View(msgspec.Struct):
         return found
 
     def _complete_names(self, fields: dict[str, Meaning]) -> None:
-        """Read a column `Name` of single words as the missing first or last name, if the file has the other one."""
+        """Read a Name column with single words as the missing first or last name, if the file has the other one."""
         column = self.named(["name", "nome"])
         missing = {"First Name", "Last Name"} - fields.keys()
         if column is None or len(missing) != 1 or column.names > _FEW:

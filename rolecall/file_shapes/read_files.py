@@ -1,4 +1,4 @@
-"""Define what is known of one file while a connector is proposed."""
+"""Define what is known about one file while a connector is proposed."""
 
 import msgspec
 

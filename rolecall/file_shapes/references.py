@@ -18,7 +18,7 @@ _SURE = 0.5
 
 
 def ask_for_references(files: Iterable[tuple[View, list[Part]]]) -> None:
-    """Ask about columns of accounts with the number of a group: a shape cannot look up the name of the group."""
+    """Ask whether to import accounts without the groups that they name by number: a shape cannot look up names."""
     known = list(files)
     numbers = [column for view, parts in known for column in _numbers_of_groups(view, parts)]
     for view, parts in known:

@@ -108,7 +108,7 @@ async def failing_channels(db: Db) -> list[FailingChannel]:
 
 
 async def _refused(db: Db, now: datetime) -> list[RefusedAddress]:
-    """Return addresses with a message that was refused or bounced, or that the last attempt may not have delivered."""
+    """Return addresses whose recent messages were refused, bounced, or perhaps not delivered at the last attempt."""
     return await fetch_all(
         db,
         RefusedAddress,

@@ -329,9 +329,9 @@ def counted_after(moment: datetime, count: int, reminders: Reminders, zone: Zone
 
 
 def counted_before(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo) -> datetime:
-    """Return the same time of day before this many counted days: working days, or all days.
+    """Return the same time of day, this many days earlier. Count working days or all days, as `reminders` says.
 
-    A time on a day that is not counted is treated as midnight: any time on a weekend gives the same result.
+    A time on a day that is not counted is treated as midnight, so any time on a weekend gives the same result.
     """
     local = moment.astimezone(zone)
     if not reminders.is_counted(local.date()):

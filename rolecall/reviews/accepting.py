@@ -139,7 +139,7 @@ async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID
 
 
 async def _can_accept(db: Db, item: ReviewItemDetail, owner: UUID | None) -> bool:
-    """Return whether there is an owner who neither reviews nor decided the item, and whose own account it is not."""
+    """Return whether there is an owner who neither reviews nor decided the item and does not hold its account."""
     return owner is not None and not await _has_decided(db, item, [owner]) and not await _is_own(db, item, [owner])
 
 

@@ -71,7 +71,7 @@ async def decide(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
     )
     await store(db, caller, decided, [item.id], facts.now)
     if item.subject is ItemSubject.MODEL:
-        # Release first, because released items are not decided with the model.
+        # First release items that these people must not decide: released items are not decided with the model.
         await moving.release_obstructed(db, caller, item.review_id, acting.people, facts.now, item.id)
         await _decide_below(db, caller, decided, item, facts.now)
     return await item_queries.get_item(db, item.id)

@@ -240,7 +240,7 @@ async def _replace(db: Db, review: ReviewDetail, people: Sequence[UUID], now: da
 async def withdraw_archived(db: Db, now: datetime) -> None:
     """Withdraw undecided items of archived applications; restore them when the application is no longer archived.
 
-    Then complete reviews that wait only for archived applications, and make requests that archiving prevented.
+    Then complete reviews that wait only for archived applications, and create requests that archiving prevented.
     """
     await _lock_reviews(
         db,

@@ -125,7 +125,7 @@ def _discovery(asked: ScimRequest) -> ScimAnswer:
     if asked.request.method != "GET":
         raise _not_allowed("GET")
     if "filter" in asked.request.query_params:
-        # RFC 7644, section 4, asks for 403, so that no client takes the whole list for a filtered one.
+        # RFC 7644, section 4, recommends 403, so that no client mistakes the whole list for a filtered one.
         raise ScimError(f"/{asked.place} cannot be filtered", status=403)
     found, one = discover(asked.place, asked.id, asked.config)
     if found is None:

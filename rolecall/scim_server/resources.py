@@ -45,7 +45,7 @@ def checked_resource(raw: object, kind: ResourceType) -> Resource:
     _check_schemas(raw, kind)
     found: Resource = {}
     for key, value in raw.items():
-        # `schemas` is set by `finished`. Members have their own table, and the groups of a user follow from it.
+        # `finished` sets `schemas`. Members have their own table, from which the groups of a user follow.
         if key.lower() in ("groups", "schemas", MEMBERS):
             continue
         extension = next((urn for urn in kind.extensions if urn.lower() == key.lower()), None)
@@ -60,7 +60,7 @@ def checked_resource(raw: object, kind: ResourceType) -> Resource:
 
 
 def finished(resource: Resource, kind: ResourceType) -> Resource:
-    """Check the name and the size of the resource; return it with `schemas` set."""
+    """Check the name, the external ID and the size of the resource; return it with `schemas` set."""
     name = resource.get(kind.naming)
     if not isinstance(name, str) or is_blank(name):
         raise invalid_value(f"{kind.naming} is required")

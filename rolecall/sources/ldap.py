@@ -41,7 +41,7 @@ _EVERYTHING = "(objectClass=*)"
 _SECRET = re.compile(r"(password|pwd)(history)?$|credentials$|^krbprincipalkey$|^ipanthash$", re.IGNORECASE)
 _IDENTIFIERS = ("objectguid", "objectsid")
 _MEMBER = "member"
-# Matches entries whose primary group is not a default: Domain Users (513), Domain Guests (514), Domain Computers (515).
+# A filter for entries whose primary group is not Domain Users (513), Domain Guests (514) or Domain Computers (515).
 _OF_OTHER_PRIMARY_GROUPS = f"(&({PRIMARY_GROUP}=*){''.join(f'(!({PRIMARY_GROUP}={id}))' for id in (513, 514, 515))})"
 _RANGE = re.compile(r"(.+);range=(\d+)-(\d+|\*)", re.IGNORECASE)
 _CHECK_LOGIN = "check the name, the password and whether it has expired"
@@ -292,7 +292,7 @@ def _rest(dn: str, part: re.Match[str], read_range: ReadRange) -> list[Any]:
 
 
 def _is_binary(name: str, text: str) -> bool:
-    """Return whether the value is binary, although the library decoded it because its bytes are valid UTF-8."""
+    """Return whether a decoded value is binary: the library decodes all values that are valid UTF-8."""
     return "\x00" in text or name.lower() in _IDENTIFIERS
 
 

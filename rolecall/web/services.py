@@ -17,7 +17,7 @@ from rolecall.web.request_times import RequestTimes
 
 # `app.py` injects functions of higher packages, which this package must not import.
 Authenticate = Callable[[Pool, str, datetime], Awaitable[Caller]]
-# Authorizes the token in the transaction that writes, and sets the author.
+# Authorize the token in the transaction that writes, and set the author.
 SignAsToken = Callable[[Db, Caller, Author], Awaitable[Caller]]
 # Record the start and the end of an export.
 StartExport = Callable[[Db, Plan, Author], Awaitable[None]]

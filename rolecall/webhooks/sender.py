@@ -84,7 +84,7 @@ class Sender:
     def _sendable(self, due: list[DueHook]) -> dict[UUID, tuple[DueHook, list[bytes]]]:
         """Return the hooks with their decrypted signing keys; skip hooks whose secret cannot be decrypted.
 
-        A previous secret that cannot be decrypted does not sign, and the new one signs alone.
+        If only the previous secret cannot be decrypted, deliveries are signed with the new one alone.
         """
         hooks = {}
         for hook in due:

@@ -39,7 +39,7 @@ integration runs, `make battery-planted` proves that each row notices the bug pl
 """
 
 
-# A row of the short form that takes this many times its usual time hangs, or its `ci_seconds` is wrong.
+# If a row of the short form takes this many times its `ci_seconds`, it hangs or its `ci_seconds` is wrong.
 PATIENCE = 3
 # How long a row may run after the time for all rows is spent.
 GRACE_SECONDS = 60.0

@@ -278,7 +278,7 @@ class Crew(Generic[S]):
         interrupted = 0
         for id, digest in self.files.items():
             status, locations, digests, last = found[id]
-            # An import fails if it was interrupted three times, or if its source is unreachable when it is fetched.
+            # An import fails if it is interrupted three times, or if its files cannot be fetched.
             if status == "Failed" and ("interrupted" in last or f"{self.export} cannot be read" in last):
                 interrupted += 1
                 continue

@@ -71,7 +71,7 @@ async def test_approval_of_an_owner_who_left_does_not_count(client: httpx2.Async
     second = await client.get(f"/api/conflicts/{cast.conflict}")
 
     assert (second.json()["status"], approvals(second)) == ("Open", [("Second Approver", "Carla Abadi")])
-    said = "The approval by Hana Makinen no longer counts, because they may no longer give it"
+    said = "The approval by Hana Makinen no longer counts, because this person can no longer give it"
     assert said in [each["content"] for each in second.json()["activity"]]
 
 

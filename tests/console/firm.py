@@ -1,4 +1,4 @@
-"""Create a firm in which each person has one relation to its records, for tests of authorization."""
+"""Create a firm in which each person has at most one relation to the records, for tests of authorization."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID

@@ -180,7 +180,7 @@ async def test_sparklines_that_take_long_are_loaded_after_the_page(
     assert 'class="sparkline"' not in page
     assert len(re.findall('<span id="trend-[^"]+"><svg class="sparkline"', loaded)) == 2
     assert all(f'id="{each[1:]}"' in loaded for each in wanted.split(","))
-    # The sparklines are stored now.
+    # The sparklines were stored when they were loaded, so the page contains them.
     assert 'class="sparkline"' in (await administrator.get("/access", params={"kind": "Group"})).text
     assert "trends" not in loaded
 

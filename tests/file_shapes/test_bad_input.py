@@ -1,4 +1,4 @@
-"""Test that unreadable and ambiguous files get a message or a question that says what to do."""
+"""Test that unreadable files get a message that says what to do, and ambiguous files a question."""
 
 import io
 import zipfile

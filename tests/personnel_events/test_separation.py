@@ -1,4 +1,4 @@
-"""Test rules that block access in events and at the end of a leave: it is left out, and a comment says why."""
+"""Test that events and returns from leave omit access that a rule blocks, and that a comment says why."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A company whose access is reviewed, and what imports and the worker later do to its access and its reviews."""
+"""Create a company whose access is reviewed, and change its access and reviews as imports and the worker would."""
 
 from datetime import UTC, datetime
 from uuid import UUID

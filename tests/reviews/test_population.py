@@ -1,4 +1,4 @@
-"""Test that items and exclusions add up to what was held, and that the population can be taken again."""
+"""Test that items and exclusions add up to what was held, and that the population can be computed again."""
 
 import random
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Test a review from draft to the requests that carry it out."""
+"""Test a review from its draft to the requests that carry out its decisions."""
 
 import httpx2
 

@@ -22,7 +22,7 @@ class Snapshots:
         self.imports = Imports(client, config)
 
     async def after(self, pause: timedelta) -> list[dict[str, Any]]:
-        """Run the worker after a pause, with the imports that it creates; return all imports so far."""
+        """Import pushed changes as the worker would after this pause; return all imports so far."""
         await import_pushes(self.db, self.config, clock.now() + pause)
         await self.imports.work()
         rows = await fetch_rows(self.db, "SELECT id FROM application_imports ORDER BY number")

@@ -68,7 +68,7 @@ class ShapedTable:
 
     @contextmanager
     def leaving_out(self, reason: str) -> Iterator[None]:
-        """Count the rows of the file that the block leaves out. A row counts if no row made from it remains."""
+        """Count the rows of the file that the `with` block leaves out. A row counts if no row made from it remains."""
         before = self._rows()
         yield
         self.left_out[reason] += before - self._rows()

@@ -281,7 +281,7 @@ async def _burndown(db: Db, review: ReviewDetail, now: datetime, config: Config)
     remaining, taken = left[-1][1], left[0][1] - left[-1][1]
     done = None
     if remaining and taken and review.status is ReviewStatus.OPEN:
-        # Assume that each remaining item takes as long as an item took so far.
+        # Assume that each remaining item takes as long as the average item so far.
         done = now + (now - review.opened_on) * (remaining / taken)
     title = f"Items left: {left[0][1]:,} when opened, {remaining:,} {'now' if end == now else 'at the end'}"
     chart: Markup = burndown(title, Burndown(left=left, start=review.opened_on, due=review.due_on, now=end))
