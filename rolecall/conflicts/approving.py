@@ -181,7 +181,10 @@ async def approver_of(
 
 
 def may_request(caller: Caller, conflict: ConflictDetail, people: Approvers) -> bool:
-    """Return whether a caller may request an exception: the person in conflict, an approver, or with `duties:write`."""
+    """Return whether a caller may request an exception.
+
+    The person in conflict and the approvers may, and every caller with `duties:write`.
+    """
     return (
         Scope.DUTIES_WRITE in caller.scopes
         or caller.id == conflict.identity.id

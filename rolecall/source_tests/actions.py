@@ -46,7 +46,7 @@ async def test_source(
     Release the database connection before the test, because the source may be slow.
     """
     async with pool.connection() as db:
-        # Authorize the caller before the stored secret is used, and in `record_test`, before the result is returned.
+        # Check the rights of the caller here, before the stored secret is used; `record_test` checks them again.
         sources.require_right(caller, await queries.application(db, application_id))
         source, sent = await _source(db, application_id, raw, facts, config)
         groups = await groups_of(db, application_id)

@@ -173,7 +173,7 @@ async def test_administrators_provision_if_the_policy_names_no_provisioner(clien
 
 
 async def test_reviewer_who_cannot_sign_in_is_not_asked(client: httpx2.AsyncClient, db: Db) -> None:
-    """A shared mailbox may be a supervisor or own an application, but nobody could respond for it."""
+    """A shared mailbox can be a supervisor or an owner, but without a role nobody can sign in as it to respond."""
     mailbox = await an_identity(db, "Payroll", "Team", identityType="Shared")
     application = await an_application(db, "Payroll", ownerId=str(mailbox), provisionerIds=[str(mailbox)])
     ada = await an_identity(db, supervisorId=str(mailbox))
