@@ -127,7 +127,7 @@ class HeldPermission(msgspec.Struct):
 
     @property
     def group(self) -> str:
-        """Return the group that the account is a direct member of; empty if the account holds the access itself."""
+        """Return the group that the holder is a direct member of; empty if the holder has the access directly."""
         return self.path[0] if self.path else ""
 
 

@@ -151,6 +151,6 @@ NO_DATE = {
 
 
 def is_status_like(words: Iterable[str]) -> bool:
-    """Return whether all words mean that an account is active or inactive. Ignore blank words."""
+    """Return whether each word, except blank ones, says that an account is active or inactive; False without words."""
     found = {fold(word) for word in words} - {""}
     return bool(found) and found <= ACTIVE.keys()

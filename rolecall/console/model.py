@@ -55,7 +55,7 @@ class Person(msgspec.Struct, frozen=True):
         return [(UUID(id), type) for type, id in pairs]
 
     def answers_as(self, type: RequirementType) -> list[UUID]:
-        """Return the reviewers for whom this person can respond, themselves first.
+        """Return the reviewers for whom this person can respond, beginning with this person.
 
         Administrators also respond for the reviewer `Administrators`.
         """

@@ -129,7 +129,7 @@ MODELS = (
 
 
 class HeldGrant(NamedTuple):
-    """A permission that a person held directly, in addition to their groups; `until=1` means until now."""
+    """A permission that a person held directly, in addition to their groups; with `until=1` it is still held."""
 
     application: Application
     who: Who
@@ -187,7 +187,7 @@ DESCRIPTIONS = (
     Description(CUSTOMER_DESK, "Export customer list", "",
                 "Copies names and addresses of all customers to a file.", Who("Sales", 0), privileged=False,
                 tags=("personal data",)),
-    # The owner left three days ago, so the owner of the application replaces them.
+    # The owner of this permission left three days ago, so the owner of the application takes their place.
     Description(CUSTOMER_DESK, "Answer tickets", "", "Replies to customers in the name of the company.",
                 Who("Customer Support", 9), privileged=False),
 )  # fmt: skip

@@ -255,7 +255,7 @@ def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[Part]:
     is_role = role is not None and names_of(role.header)[:1] in (["role"], ["group"], ["profile"])
     if role is None or not is_role or role.header in part.columns or "Username" not in part.fields:
         return []
-    evidence = [f"Each row pairs {part.fields['Username'].header} with {role.header} too"]
+    evidence = [f"Each row also pairs {part.fields['Username'].header} with {role.header}"]
     pairs = Part(Content.MEMBERSHIPS, {"Username": part.fields["Username"], "Group": role}, {}, 0.7, evidence)
     skip_no_groups(pairs, view.by_header[role.header])
     return [pairs]

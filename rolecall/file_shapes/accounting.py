@@ -83,7 +83,7 @@ def _parts(value: str, separator: str | None) -> list[str]:
 
 
 def _is_unlisted(value: str, header: str, section: Section) -> bool:
-    """Return whether a content reads a status from a value only by `ANY_OTHER`: its shape does not list the value."""
+    """Return whether a content reads a value as a status only because of `ANY_OTHER`: its shape does not list it."""
     for field in _STATUSES:
         words, pattern = section.shape.values.get(field, {}), section.shape.join.get(field)
         parts = [part for part in pattern_parts(pattern) if isinstance(part, Placeholder)] if pattern else []

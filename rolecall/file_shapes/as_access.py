@@ -60,7 +60,7 @@ def _choices_for(sign: Sign) -> list[Content]:
 def offers(
     file: FileProposal, column: ColumnAccount, section: Callable[[int], Json], taken: Sequence[Content]
 ) -> list[Offer]:
-    """Return the ways to read a column that `read_as`, `describe_by` and `scope_by` accept; they refuse all others."""
+    """Return the ways to read a column. `read_as`, `describe_by` and `scope_by` accept these and refuse all others."""
     if (sign := column.may_be_access) is None:
         return []
     parts = _parts_of(file, column, section)
@@ -79,7 +79,7 @@ def offers(
 
 
 def _scoped(file: FileProposal, parts: Sequence[_Part], column: ColumnAccount) -> tuple[_Part, str] | None:
-    """Return the memberships if a column may say where their groups apply, and the column that names the groups."""
+    """Return the memberships and the column of their groups if `column` may say where these groups apply, or None."""
     part = next((each for each in parts if each.shown.content == Content.MEMBERSHIPS), None)
     is_listed = any(each.content == Content.GROUPS for each in file.contents)
     # The values of two lists inside a record do not belong to each other.

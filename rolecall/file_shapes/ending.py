@@ -32,9 +32,9 @@ _REVOKED = re.compile(
     r"(?:delet|revo[ck]|remov|withdr|cancel|deactivat|ended|unassign)[a-z]*[ ._-]*(?:date|day|on|at|time)(?![a-z])",
     re.IGNORECASE,
 )
-# The value of an answer that keeps the proposal.
+# The value with which an answer leaves the proposal unchanged.
 AS_PROPOSED = ""
-# In Oracle and PostgreSQL, these columns are the expiry date of the password.
+# In Oracle and PostgreSQL, these columns contain the expiry date of the password.
 _OF_PASSWORDS = re.compile(r"expiry_date|rolvaliduntil|valuntil", re.IGNORECASE)
 _ACCESS = re.compile("access", re.IGNORECASE)
 # Words in headers about grants, not about accounts.

@@ -151,7 +151,10 @@ def ask_for_merged(part: Part, groups: Profile) -> None:
 
 
 def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:
-    """Leave out rows with a placeholder for no group or permission (`what`), and rows with a blank group."""
+    """Leave out rows with a placeholder that means no group or, if `what` is "permission", no permission.
+
+    Also leave out rows with a blank group, unless the cells are lists.
+    """
     separator = part.shape.get("split", {}).get(groups.header)
     nothing = _NO_GROUP if what == "group" else _NO_PERMISSION
     words = sorted(word for word in set(values_of(groups, separator)) if fold(word) in nothing)

@@ -150,7 +150,7 @@ def _ask_for_validity(view: View, part: Part, state: Profile | None) -> None:
 
 
 def _ask_if_held(part: Part, header: str, words: Sequence[str]) -> None:
-    """Ask whether rows with one of these words are held."""
+    """Ask whether people hold the access in rows with one of these words."""
     named = ", ".join(words)
     choices = [
         ProposedChoice(f"No, leave out {named}", SKIP_ROWS, SEPARATOR.join((header, "is", *words))),

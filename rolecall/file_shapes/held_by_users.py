@@ -52,7 +52,7 @@ def held_by(view: View, everything: View, users: Part) -> list[Part]:
     held, numbered = held_together(lists), numbered_groups(everything)
     granted = [each for each in view.profiles if _lists_permissions(each, users.fields)][:1]
     if rest := ", ".join(each.header for each in lists if each not in held):
-        users.evidence.append(f"Memberships come from {_and(held)} alone; kept unchanged: {rest}")
+        users.evidence.append(f"Memberships come from {_and(held)} alone; not read as memberships: {rest}")
     ticked = _ticked_permissions(view, users)
     parts = _groups_of(everything, users, held, numbered) + [_listed_permissions(users, each) for each in granted]
     parts += [_permissions_across(users, ticked)] if ticked else []

@@ -32,8 +32,8 @@ _LOGIN = re.compile(r"[\w.$-]{1,64}(?:\\[\w.$-]{1,64})?")
 _NAMED = ("Name", "First Name", "Last Name", "Email")
 # A login is made of a name if it contains this many letters from the beginning of the name.
 _BEGINNING = 3
-# A column has logins if its values are made of the names in their rows, in at least this many rows and in at least
-# this share of the rows.
+# A column contains logins if at least this many rows have names of a person, and in at least this share of these rows
+# the value is made of the names.
 _LEAST_PEOPLE, _NEARLY_ALL = 2, 0.8
 PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
 

@@ -31,7 +31,10 @@ def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None) -
 
 
 def _leave_object_of_holder(view: View, fields: dict[str, Meaning]) -> None:
-    """Read the place of a grant from outside its holder: `subjects.namespace` is the place of the account instead."""
+    """Read the place of a grant from a column outside the object that describes its holder.
+
+    For example, `subjects.namespace` is the place of the account, not of the grant.
+    """
     kind = kind_column(view)
     place = kind.header.rpartition(".")[0] if kind else ""
     inner = [each.header for each in view.profiles if place and each.header.startswith(f"{place}.")]

@@ -81,7 +81,7 @@ class SampleTable(msgspec.Struct):
 class Decided(msgspec.Struct, frozen=True):
     """The decisions of a person about how to read a file; the rest is detected."""
 
-    # 0 if the file has no header; None if the person did not decide.
+    # The line of the header: 0 if the file has no header, None if the person did not decide.
     header_line: int | None = None
     delimiter: str | None = None
     encoding: str | None = None

@@ -36,7 +36,7 @@ def name_with_scope(view: View, part: Part, groups: Profile) -> bool:
     part.fields.pop("Group", None)
     part.shape["records"] = f"{records}[].{outer}[]"
     part.shape.setdefault("join", {})["Group"] = f"{{{outer}.{scope}|suffix(:)}} {{{outer}.{member}}}"
-    part.evidence.append(f"Several {outer}[].{scope} have a {member} of the same name, so it is part of the name")
+    part.evidence.append(f"The same {member} occurs in several {outer}[].{scope}, so names of groups contain both")
     return True
 
 

@@ -26,11 +26,11 @@ _ENDED = re.compile(
 # Headers of removal dates. Dates of locks are not included: a locked account may have been unlocked again.
 _REMOVED = re.compile(r"(?:deactivat|delet|suspend|archiv|disabl)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE)
 _HAS_DIGIT = re.compile(r"\d")
-# The highest score of a status that only its values indicate.
+# The highest score of a status column that only its values indicate.
 _WEAK = 0.5
 _MOST_COMBINED = 200
 _YES_AND_NO = 2
-# Programs in place of a shell that end a login at once.
+# Programs that replace a login shell to prevent logins.
 _NO_SHELLS = {"nologin", "false"}
 # The key of an answer that reads a column as the opposite of active.
 OPPOSITE = "invert.Active"

@@ -90,7 +90,7 @@ async def change_notification_settings(
 ) -> NotificationSettings:
     """Change the given settings.
 
-    A change of `email` also needs `identities:write`, because sign-in links are mailed.
+    A change of `email` also needs `identities:write`, because sign-in links are sent with these settings.
     """
     await actions.change_settings(db, caller, raw, facts, config)
     return await queries.settings(db)

@@ -44,7 +44,7 @@ class Metric(msgspec.Struct, frozen=True):
     name: str
     kind: MetricType
     help: str
-    # Name suffix, labels, value.
+    # The suffix of the name, the labels and the value of each sample.
     samples: list[tuple[str, Labels, float]]
 
 

@@ -109,7 +109,7 @@ async def concerning(db: Db, page: int, me: UUID, **filters: Any) -> Page[EventI
     )
 
 
-# SQL that is false if `e` is an offboarding of %(me)s that another person reported, because %(me)s may not know of it.
+# SQL that is false if `e` is an offboarding of %(me)s that another person reported: %(me)s may be unaware of it.
 NOT_OWN_OFFBOARDING = "(e.identity_id <> %(me)s OR e.type <> 'Offboard' OR e.reporter_id = %(me)s)"
 
 

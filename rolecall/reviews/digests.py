@@ -16,7 +16,7 @@ _DIGEST = """
 
 
 async def taken_digest(db: Db, subject: ItemSubject) -> str:
-    """Return the SHA-256 of the items that were just taken."""
+    """Return the SHA-256 of the population in `pinned_holdings`, without excluded access."""
     line = _LINE.format(holder="coalesce(a.id, g.id, h.model_id)", row="h", subject="%(subject)s::text")
     lines = f"""SELECT {line} FROM pinned_holdings h LEFT JOIN accounts a ON a.number = h.holder
                 LEFT JOIN groups g ON g.number = h.holder WHERE h.excluded IS NULL"""

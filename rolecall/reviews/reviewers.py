@@ -1,4 +1,4 @@
-"""Find an independent and available reviewer for each item, and say why if it is not the one that the stage names.
+"""Find an independent and available reviewer for each item. If it is not the person that the stage names, say why.
 
 A person does not review their own account, access from a request that they made, approved or carried out, or access
 that one of their models explains. The items are rows of the temporary table `candidate_items`.

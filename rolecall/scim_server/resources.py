@@ -16,7 +16,7 @@ from rolecall.scim_server.model import Resource, ScimError, ScimErrorType
 from rolecall.scim_server.schema import MEMBERS, Attribute, Attributes, ResourceType
 
 LONGEST_NAME = 500
-# Names are unique by their normalized form, in which one character may become 18; an index row holds 2,700 bytes.
+# Names are unique by their normalized form, in which one character may become 18. An index row has at most 2,700 bytes.
 _MOST_KEY_BYTES = 2500
 LARGEST_RESOURCE = 256 * 1024
 MOST_MEMBERS = 200_000

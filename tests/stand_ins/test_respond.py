@@ -323,7 +323,7 @@ async def test_supervisor_who_entered_the_leave_does_not_stand_in_through_others
 
 
 async def test_supervisor_who_prolonged_the_leave_does_not_stand_in(db: Db, office: Office) -> None:
-    """A clerk sends Grace on leave, so Rosa, her supervisor, stands in until she prolongs the leave."""
+    """Rosa stands in for Grace, whom she supervises, during a leave that a clerk entered, until Rosa prolongs it."""
     leave = await a_leave(db, office.grace, endDate=days(2))
     request = await office.request(db)
     rosa = await caller_of(db, office.rosa)

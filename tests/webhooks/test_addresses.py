@@ -160,7 +160,7 @@ async def test_forbidden_addresses_are_never_contacted(
         for made in await deliveries(client, page=n)
     ]
     assert len(outcomes) == len(URLS)
-    # Internal names that do not resolve here have the outcome dns.
+    # Internal names cannot be resolved here, so their outcome is `dns`.
     assert set(outcomes) == {"blocked", "dns"}
     assert outcomes.count("dns") == 2 * len([host for host in SPELLINGS if host.rstrip(".").endswith(INSIDE)])
 

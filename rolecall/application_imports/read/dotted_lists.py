@@ -1,7 +1,7 @@
 """Read printed lists of properties with dots between name and value, such as `Status . . . . :   *ENABLED` of IBM i.
 
-A blank line ends a record. Further values of a property are below the first one, which makes a list. Titles of pages
-and totals are left out: these blocks do not begin with the first property of a record.
+A blank line ends a record. If a property has several values, the others are below the first; they become a list. Titles
+of pages and totals are left out: these blocks do not begin with the first property of a record.
 """
 
 import re

@@ -88,7 +88,7 @@ def missing_pages(found: Sequence[PageSigns]) -> str | None:
 
 
 def joined_signs(found: Sequence[PageSigns]) -> PageSigns:
-    """Combine the signs of several documents in one file."""
+    """Combine the signs of paging in the documents of one file."""
     more = found[-1].more if all(page.more for page in found) else ""
     total, pages = max(page.total for page in found), max(page.pages for page in found)
     return PageSigns(sum(page.records for page in found), total, pages, more, len(found))
@@ -105,7 +105,7 @@ def list_of_pages(documents: Sequence[Mapping[str, object]]) -> str | None:
 
 
 def documents_in(text: str) -> list[Any]:
-    """Return the consecutive JSON documents of a text; an empty list if the text contains anything else."""
+    """Return the consecutive JSON documents of a text; an empty list if there are too many, or anything else."""
     decoder, at = json.JSONDecoder(), 0
     found: list[Any] = []
     text = text.strip()

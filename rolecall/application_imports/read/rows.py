@@ -29,7 +29,7 @@ KEYS: dict[Content, tuple[str, ...]] = {
     Content.IDENTITIES: ("employee_id",),
 }
 PLACE = ("file", "line")
-# The holder of a row; the hash of its name decides which part the row belongs to. Contents without an entry have only
+# The name of the holder of a row; its hash decides which part the row belongs to. Contents without an entry have only
 # one part.
 _USERNAME = pl.col("username")
 HOLDERS: dict[Content, pl.Expr] = {

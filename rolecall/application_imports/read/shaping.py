@@ -259,8 +259,8 @@ class ShapedTable:
         texts = [pl.lit(part) if isinstance(part, str) else self._filled(part) for part in parts]
         filled = [text for text, part in zip(texts, parts, strict=True) if isinstance(part, Placeholder)]
         joined = pl.concat_str(texts).str.replace_all(r"\s+", " ").str.strip_chars()
-        # A pattern with text needs all its values: `ada.` is not a username. Otherwise one value is enough: `Ada` is
-        # a name.
+        # If the pattern contains text, all columns must have values: `ada.` is not a username. Otherwise one value is
+        # enough: `Ada` is a name.
         must_be_whole = any(isinstance(part, str) and part.strip() for part in parts)
         quantifier = pl.any_horizontal if must_be_whole else pl.all_horizontal
         return pl.when(quantifier(text == "" for text in filled)).then(pl.lit("")).otherwise(joined)

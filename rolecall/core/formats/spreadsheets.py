@@ -1,6 +1,6 @@
 """Prevent formula injection: a spreadsheet runs a cell that begins like a formula."""
 
-# The characters that OWASP lists, and the full-width forms that some programs accept.
+# The first characters of formulas according to OWASP, and their full-width forms, which some programs accept.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 

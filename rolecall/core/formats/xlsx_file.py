@@ -136,7 +136,7 @@ def _shortened(value: str) -> str:
     units = value.encode("utf-16-le")
     if len(units) < _LONGEST_TEXT * 2:
         return value
-    # Leave room for the ellipsis and the apostrophe of `harmless`.
+    # Leave room for the ellipsis, and for the apostrophe that `harmless` may add.
     return units[: (_LONGEST_TEXT - 2) * 2].decode("utf-16-le", "ignore") + "…"
 
 
