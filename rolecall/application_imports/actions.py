@@ -276,7 +276,7 @@ def file_problems(
     knows_groups = target is not None and target.file_groups is not None
     sent = Counter[UUID | None]()
     for name, _ in upload.fields:
-        # A part of the form without a file name is a text field, even if a file was meant.
+        # A part of the form without a file name is a text field, even if it was meant as a file.
         if ids.guid(name):
             yield Problem(name, "File name is required")
     for file in chosen(upload):

@@ -66,8 +66,8 @@ async def draft_upload(
 ) -> UUID:
     """Create a draft and return its ID; raise Invalid if a file cannot be read.
 
-    The form may name a `template` to read the files with. Otherwise files of an application that have all columns of
-    its connector are read as before, so that no decision is lost.
+    The form may name a `template` to read the files with. Otherwise, if each file has all columns of a file group of
+    the application, the files are read with the connector of the application, so that no decision is lost.
     """
     files = imports.chosen(upload)
     problems = [Problem("files", "Choose at least one file")] if not files else []

@@ -89,8 +89,8 @@ def _is_about_accounts(view: View, key: str) -> bool:
 
 
 def _ask_for_accounts(key: str) -> OpenQuestion:
-    text = f"No header says that the rows are accounts. Does {key} name an account?"
-    return OpenQuestion(text, [ProposedChoice(f"Yes, {key} names an account", "Username", key)])
+    text = f"No header says that the rows are accounts. Does the column {key} name accounts?"
+    return OpenQuestion(text, [ProposedChoice(f"Yes, {key} names accounts", "Username", key)])
 
 
 def _prefer_login(view: View, fields: dict[str, Meaning]) -> None:

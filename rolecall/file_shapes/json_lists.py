@@ -133,7 +133,7 @@ def _by_key(records: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _sorted_lists(document: Any) -> dict[str, list[dict[str, Any]]]:
-    """Map the path of each list to its records: lists about accounts first, then longer lists, then inner lists."""
+    """Map the paths of lists to their records: lists about accounts first, then longer lists, and inner lists last."""
     outer = sorted(_lists(document), key=lambda each: (_is_about_accounts(each[0]), len(each[1])), reverse=True)
     lists = dict(outer)
     for path, records in outer[:MOST_LISTS]:

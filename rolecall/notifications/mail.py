@@ -208,7 +208,7 @@ def _content(message: OutgoingMessage, sender: str, now: datetime) -> bytes:
         "Subject": _subject(message.written.subject),
         "Date": format_datetime(now),
         "Message-ID": f"<{message.reference}@{sender.rpartition('@')[2]}>",
-        # Asks mail programs not to reply automatically, as they do for absent people (RFC 3834).
+        # Ask mail programs to send no automatic reply, such as an out-of-office message (RFC 3834).
         "Auto-Submitted": "auto-generated",
         "MIME-Version": "1.0",
         "Content-Type": f'multipart/alternative; boundary="{boundary}"',

@@ -24,7 +24,7 @@ from rolecall.reviews.shapes import (
     StaleSource,
 )
 
-# Data of an application that is older than this is reported as stale.
+# Report the data of an application as stale if it is older than this.
 _STALE_AFTER = timedelta(days=30)
 _EMPTY = "The population is empty: {}. Widen the scope, or import the applications' data first"
 

@@ -59,7 +59,7 @@ class Negation(msgspec.Struct, frozen=True):
 
 
 class ValueFilter(msgspec.Struct, frozen=True):
-    """A filter such as `emails[type eq "work"]`: one element of the list must match `term`, and `then` if given."""
+    """A filter such as `emails[type eq "work"].value pr`: one element must match `term` and, if given, `then`."""
 
     path: str
     term: "Filter"

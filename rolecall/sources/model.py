@@ -186,7 +186,7 @@ class SourceAccess(msgspec.Struct, frozen=True):
     source: Source
     secret: str
     config: Config
-    # The maximum total time that the client waits before it retries requests.
+    # The maximum total time that the client spends waiting before retries.
     max_wait_seconds: float
     # Only for SCIM Push, whose records are in the database of the service.
     pool: Pool | None = None

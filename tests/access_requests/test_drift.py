@@ -41,7 +41,7 @@ async def a_request(db: Db, application: UUID, name: str, action: str = "Remove"
 
 
 async def drifted(db: Db, run: int) -> list[UUID]:
-    """Run the closed loop for an import; return the ids of the requests for which it reports drift."""
+    """Run the closed loop for an import; return the ids of all requests with drift on record."""
     id = await fetch_value(db, "SELECT id FROM application_imports WHERE number = %(n)s", n=run)
     await close_loop(db, id, NOON + HOUR)
     return [

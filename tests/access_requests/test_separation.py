@@ -1,4 +1,4 @@
-"""Test requests, events and models that would create conflicts, which are shown, need approval, or are refused."""
+"""Test requests, events and models that would create conflicts: warnings, additional approvals and refusals."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -40,7 +40,7 @@ async def import_proposed(client: httpx2.AsyncClient, config: Config, db: Db, fi
     for file in proposal["files"]:
         groups.setdefault(file["fileGroup"], []).append(files[file["name"]])
     for shape in [group["shape"] or {} for group in proposal["connector"]["files"]]:
-        # Accept all open questions as proposed.
+        # Accept the proposal for all open questions.
         for each in (shape, *(content["shape"] for content in shape.get("contents", []))):
             each.pop("openQuestions", None)
     is_source = proposal["isIdentitySource"]

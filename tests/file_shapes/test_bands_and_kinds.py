@@ -1,4 +1,4 @@
-"""Read exports with bands above the header, merged groups, holders of other kinds, levels, and logins that repeat."""
+"""Read exports with bands above the header, merged cells, holders of several kinds, levels, and logins that repeat."""
 
 from pathlib import Path
 

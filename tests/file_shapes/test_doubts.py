@@ -269,4 +269,5 @@ def test_matrix_without_a_word_for_yes_has_levels(tmp_path: Path) -> None:
 def test_status_alone_does_not_make_rows_accounts(tmp_path: Path) -> None:
     text = "REVIEW_ID,DUE_DATE,STATUS\nREV-FI,20250228,OPEN\nREV-MM,20250215,OPEN\nREV-HR,20250301,CLOSED\n"
 
-    assert "No header says that the rows are accounts. Does REVIEW_ID name an account?" in asked(tmp_path, export=text)
+    question = "No header says that the rows are accounts. Does the column REVIEW_ID name accounts?"
+    assert question in asked(tmp_path, export=text)

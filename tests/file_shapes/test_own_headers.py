@@ -87,7 +87,7 @@ def test_accounts_with_the_role_for_disabled_accounts_are_inactive(tmp_path: Pat
 def test_rows_that_may_not_be_accounts_become_a_question(tmp_path: Path) -> None:
     (part,) = proposed(tmp_path, list="Product,Weight\nA1,10\nA2,20\n").files[0].contents
 
-    assert "Does Product name an account?" in part.questions[0].text
+    assert "Does the column Product name accounts?" in part.questions[0].text
 
 
 def test_template_for_full_names_reads_first_and_last_names(tmp_path: Path) -> None:

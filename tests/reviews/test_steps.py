@@ -1,4 +1,4 @@
-"""Test the recorded steps of a review, statements by people and tokens, samples, passed items and shared requests."""
+"""Test exceptions on record, statements by people and tokens, samples, items passed on, and shared requests."""
 
 from pathlib import Path
 from typing import Any

@@ -157,7 +157,7 @@ async def test_unreachable_database_is_503(config: Config, token: str, monkeypat
 
 
 async def test_name_too_long_for_an_index_is_refused(client: httpx2.AsyncClient) -> None:
-    # Random characters of four bytes each, so that the database cannot compress the names.
+    # Use random characters of four bytes each, so that the database cannot compress the names.
     rare = random.Random(1).choices([chr(code) for code in range(0x20000, 0x2A6D0)], k=512)
     names = {"firstName": "".join(rare[:256]), "lastName": "".join(rare[256:])}
 

@@ -1,6 +1,6 @@
 """Update identities after an import of their source: changed fields, removals, supervisors.
 
-The versions of the identities must be written before. Only the database is read, not the files, so that a rollback can
+The versions of the identities must have been written. Only the database is read, not the files, so that a rollback can
 use this module too.
 """
 
