@@ -144,7 +144,7 @@ async def _find_account(
         complaint = f"Target name looks like account {rows[0][0]}: name that account exactly" if rows else None
         return _RequestTarget(identity_id, name, [Problem("targetName", complaint)] if complaint else ())
     username, owner = same[0]
-    # An exact spelling means that account, even if another one differs only in case.
+    # If the spelling is exact, use only this account, even if the name of another one differs only in case.
     meant = same[:1] if username == name else same
     others = [username for username, owner in meant if owner not in (None, identity_id)]
     if others:

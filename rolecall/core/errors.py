@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-# The specification spells these names in one word; others are shown in words ("Review item").
+# The specification spells these names as one word; other names are shown as several words ("Review item").
 _ONE_WORD = frozenset({"AccessRequest", "ApplicationImport", "PersonnelEvent"})
 
 

@@ -20,7 +20,7 @@ _FIELDS = {Content.MEMBERSHIPS: "Group", Content.PERMISSIONS: "Permission"}
 # The ways in which a column can describe the permissions that another column names, each with the field that the
 # column is read as: `place` is where a permission applies, `level` how much it allows.
 DESCRIBING = {"place": "Section", "level": "Value"}
-# The key of a column that says where the groups of another column apply.
+# The key for reading a column as the place where the groups of another column apply.
 SCOPE = "scope"
 # The keys of a shape that say where the rows are and which of them are read.
 _ROWS = (

@@ -133,7 +133,10 @@ def _by_key(records: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _sorted_lists(document: Any) -> dict[str, list[dict[str, Any]]]:
-    """Map the paths of lists to their records: lists about accounts first, then longer lists, and inner lists last."""
+    """Map the paths of lists to their records.
+
+    Lists about accounts come first, then the other lists, both longest first, and then the lists inside their records.
+    """
     outer = sorted(_lists(document), key=lambda each: (_is_about_accounts(each[0]), len(each[1])), reverse=True)
     lists = dict(outer)
     for path, records in outer[:MOST_LISTS]:

@@ -171,7 +171,7 @@ def _columns_without_header(lines: Sequence[str]) -> list[int]:
     if len(starts) < 2:
         return []
     filled = [sum(bool(cell) for cell in aligned.cut(line, starts)) for line in written]
-    # In a table almost all rows fill several columns.
+    # In a table, almost all rows have values in several columns.
     return starts if sum(count > 1 for count in filled) >= _NEARLY_ALL * len(filled) else []
 
 

@@ -40,7 +40,7 @@ class SampleTable(msgspec.Struct):
     is_aligned: bool = False
     # Where the columns of a printed list begin; the first position is 1.
     column_starts: list[int] = []
-    # The path to the records of JSON.
+    # The path to the records in a JSON file.
     records: str | None = None
     # Columns whose cells are JSON arrays.
     lists: list[str] = []
@@ -51,7 +51,7 @@ class SampleTable(msgspec.Struct):
     candidates: list[int] = []
     # Whether a person must say if a line is the header or a row, because it has no known word.
     is_doubtful: bool = False
-    # The first cells of rows of totals.
+    # The first cells of rows that contain totals.
     totals: list[str] = []
     # Conditions that leave out lines between and below the rows.
     left_out: list[dict[str, Any]] = []

@@ -231,7 +231,7 @@ def _guesses(field: str, column: Profile) -> tuple[set[str], dict[str, str]]:
         # Among codes such as 1, 2 and 3, the meaning of 1 is doubtful too.
         doubtful = codes
     if names_of(column.header)[:1] == ["login"]:
-        # An account that cannot log in may still be used by others, for example by su.
+        # An account that cannot log in may still be used by others, for example with su.
         closed = {word for word in codes if YES_NO.get(word) is False}
         return doubtful | closed, {**_GUESSED, **dict.fromkeys(closed, "No")}
     if codes and codes <= {"0", "1"} and _NUMBERED.search(same_header(column.header)):

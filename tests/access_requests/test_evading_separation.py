@@ -75,7 +75,7 @@ async def test_second_of_two_concurrent_requests_is_checked_together_with_the_fi
 
 
 async def second_of_two(client: httpx2.AsyncClient, db: Db, first: Any, second: Any) -> httpx2.Response:
-    """Send a request while an earlier one is not committed yet."""
+    """Send a request while the transaction of an earlier one is still open; commit, and return the response."""
     async with db.transaction():
         await actions.request_access(db, CLERK, first, facts())
         sent = asyncio.create_task(client.post(URL, json=second))

@@ -55,7 +55,7 @@ class Cluster:
         }  # fmt: skip
         self.store = Store(folder / "unused", "s3://rolecall/files")
 
-    # Methods for clients and checks.
+    # The methods below are for clients and checks.
 
     @asynccontextmanager
     async def client(self, **headers: str) -> AsyncIterator[httpx2.AsyncClient]:

@@ -135,7 +135,7 @@ def decided(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def a_request(body: dict[str, Any]) -> dict[str, Any]:
-    """Return a request for a person and not for a group."""
+    """Return the body of a request for a person, without a group."""
     target = {"identityId": one("identities")(None), "action": possible(body.get("action"))}
     return without(fit(body), "group") | target
 
@@ -161,7 +161,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     # The valid channels, encryption, days and placeholders of templates depend on other settings.
     "changeNotificationSettings": lambda body: fit(body) | SETTINGS,
     "changeNotificationPreferences": lambda body: fit(body) | {"kinds": SETTINGS["kinds"]},
-    # The application must have a connector of files.
+    # The application must have a connector.
     "saveConnectorTemplate": lambda _: {"applicationId": RECORDS["applications"][0], "name": another(None)},
     # Filters and columns depend on the list, a schedule on the settings of the process.
     "createReport": lambda _: {"name": another(None), "list": "identities", "ownerId": one("identities")(None)},

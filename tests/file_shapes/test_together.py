@@ -162,7 +162,7 @@ def test_encoding_that_fits_the_language_of_the_names_is_chosen(
             {"svc_a", "svc_b"},
             {("svc_a", "a"), ("svc_a", "b"), ("svc_b", "a")},
         ),
-        # The e-mail address and the name of the same group.
+        # One column has the e-mail addresses of groups, another their names.
         (
             "email,status,groupEmail,groupName\na@x.org,ACTIVE,g@x.org,Staff\nb@x.org,ACTIVE,g@x.org,Staff\n",
             {"a@x.org", "b@x.org"},

@@ -188,7 +188,7 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
             raw["privileges"] = [permission_in(line) for line in first(form, "privileges").splitlines() if line.strip()]
             request = await actions.request_access(db, caller, raw, facts)
             would = (await queries.conflicts_of(db, request.id)).conflicts
-            # Roll the request back until the person confirms its conflicts.
+            # Undo the request if the person has not confirmed its conflicts.
             if not _is_confirmed(form, would):
                 raise Rollback(made)
     except Invalid as error:
