@@ -20,7 +20,7 @@ _MOSTLY = 0.6
 
 
 def lay_out_csv(text: str, tail: str, delimiter: str | None, header_line: int | None) -> SampleTable:
-    """Return the rows of a delimited text. The delimiter and the header line are None unless a person chose them."""
+    """Return the rows of a delimited text. `delimiter` and `header_line` are None unless a person chose them."""
     lines = text.splitlines()
     delimiter = delimiter or _delimiter(lines)
     numbered = [(line, row) for line, row in _parse(text, delimiter) if any(cell.strip() for cell in row)]

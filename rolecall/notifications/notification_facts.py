@@ -55,7 +55,7 @@ async def facts_or_faults(
     """Return the facts of each notification, and the errors of those that cannot be read.
 
     After an error each notification is read separately, so that one with an unexpected value does not block the others.
-    An outage of the database is raised.
+    If the database is down, raise the error.
     """
     try:
         # Use a savepoint, because an error in SQL would otherwise abort the transaction of the calling code.

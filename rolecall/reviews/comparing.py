@@ -313,8 +313,8 @@ async def _reopen(db: Db, run: ComparedImport, which: str, said: str, now: datet
 async def _uncover_returned(db: Db, run: ComparedImport, now: datetime) -> None:
     """Record withdrawn items whose access returned within a year after their review ended.
 
-    Nobody decided about this access, so the review no longer covers the application. Access is left out
-    if a request that was made after the review was opened approved it.
+    Nobody decided about this access, so the review no longer covers the application. Leave out access
+    that was approved by a request made after the review was opened.
     """
     # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     rows = await fetch_rows(
