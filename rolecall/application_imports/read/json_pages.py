@@ -105,7 +105,7 @@ def list_of_pages(documents: Sequence[Mapping[str, object]]) -> str | None:
 
 
 def documents_in(text: str) -> list[Any]:
-    """Return the consecutive JSON documents of a text; an empty list if there are too many, or anything else."""
+    """Return the consecutive JSON documents of a text; an empty list if it has other text or too many documents."""
     decoder, at = json.JSONDecoder(), 0
     found: list[Any] = []
     text = text.strip()
