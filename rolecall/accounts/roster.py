@@ -1,8 +1,8 @@
 """List accounts across applications, sorted by application and username.
 
-The list concatenates one list per application. Without filters, or with filters by application, match or activity,
-these are stored (frozen) lists, so every page costs the same. With other filters, and for a past moment, the matching
-rows are counted.
+Without filters, or with filters by application, match or activity, concatenate one frozen list per application. The
+starts of their pages are stored, so every page costs the same. With other filters, and for a past moment, one query
+finds and counts the matching accounts.
 """
 
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ _ENTRY_WORDS = (
 
 
 def in_entry(place: str, field: str) -> str:
-    """Return the place in the file that corresponds to a field of the action."""
+    """Translate a field of an action's body, such as `ownerId`, to its path in the configuration, ending in `owner`."""
     words = [_ENTRY_WORDS.get(word, word) for word in field.split(".")]
     return ".".join([place, *words])
 

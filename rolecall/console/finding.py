@@ -42,10 +42,11 @@ async def known_departments(db: Db, caller: Caller) -> list[str]:
 
 
 async def the_person(db: Db, field: str, words: str, caller: Caller | None = None) -> str:
-    """Return the id of the person whom the words identify. If the words are an id, return it without a lookup.
+    """Return the id of the person whom the words identify. If the words are a visible id, return it without a lookup.
 
-    Otherwise look for exact matches, then for active people by a prefix; raise Invalid unless exactly one matches.
-    Consider only people whom the caller may see; without a caller, consider everyone.
+    Otherwise look for exact matches, then for active people by a prefix. Among several matches, choose the only active
+    one; raise Invalid if there is no match or no single choice. Consider only people whom the caller may see; without a
+    caller, consider everyone.
     """
     inner = _IN_BRACKETS.search(words)
     said = inner[1].strip() if inner else words.strip()

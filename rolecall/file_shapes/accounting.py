@@ -127,7 +127,7 @@ def _is_same(column: Profile, other: Profile) -> bool:
     """Return whether two columns name the same things in two ways, such as a group by name and by ID."""
     words, others = (words_of(each.header) - _HOW_NAMED for each in (column, other))
     count = len(set(column.cells))
-    # A yes/no column, such as Group Admin, may coincide by chance with a column of two groups.
+    # The values of a yes/no column, such as Group Admin, may correspond one to one to two group names by chance.
     if not words & others or column.ticks or (words != others and count < _SEVERAL) or count < 2:
         return False
     return len(set(zip(column.cells, other.cells, strict=True))) == count == len(set(other.cells))

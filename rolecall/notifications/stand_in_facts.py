@@ -12,7 +12,7 @@ from rolecall.notifications.model import ASKED_TO, FactContext, NotificationFact
 from rolecall.settings.policy import RequirementType
 
 _ENDED = "Ended"
-# How many requests now wait for a response of the person `i`: of the type `s.type`, or of any type if it is null.
+# How many requests now wait for a response from the person `i`. If `s.type` is not null, count only this type.
 _WAITING = """(SELECT count(DISTINCT p.request_id)::int FROM responses p JOIN access_requests r ON r.id = p.request_id
                WHERE p.reviewer_id = i.id AND p.asked AND p.response = 'Pending' AND p.type = awaited_type(r.status)
                  AND (s.type IS NULL OR p.type = s.type))"""

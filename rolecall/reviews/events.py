@@ -51,9 +51,9 @@ async def record_reminder(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID],
 
 
 async def record_notice(db: Db, notice: str, review_id: UUID, now: datetime, by: UUID | None = None) -> None:
-    """Record an event that notifies reviewers that a review is due soon, or its owner of what happened in it.
+    """Record an event for notifications. `ReviewDue` notifies the reviewers who have items left.
 
-    If the person who acted (`by`) is the owner, administrators are notified instead.
+    All other notices go to the owner of the review, or to administrators if the owner acted (`by`) or is not active.
     """
     await _record(db, notice, review_id, msgspec.json.encode({"byId": by} if by else {}), now)
 

@@ -272,9 +272,10 @@ class _Item(msgspec.Struct, frozen=True, rename="camel"):
 class ReviewItem(_Item, frozen=True, rename="camel"):
     """Access, an account or a model to decide about.
 
-    `moved` says why the reviewer is not the person that the stage names. `reasons` are named facts, `why` the requests
-    and models that explained the access when the review was opened, and `drift` what imports have shown since.
-    `isSample` marks an item that would be carried over but must be decided by hand.
+    `moved` says why the reviewer is not the person that the stage names. `reasons` are facts about the item, such as
+    `Unused`; `why` has the requests and models that explained the access when the review was opened; `drift` says how
+    imports have changed the access since. `isSample` marks an item that would be carried over but must be decided by
+    hand.
     """
 
 

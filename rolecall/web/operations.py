@@ -182,7 +182,7 @@ def _route(spec: Operation, path: str, tags: tuple[str, ...]) -> HTTPRouteHandle
         try:
             return await serve(spec, services, request, now)
         except Unauthorized:
-            # Count failures only, so that a valid token still works at an address where others fail.
+            # Count only failures, so that failed attempts from an IP address do not block valid tokens from it.
             services.failures.count(request.client and request.client.host, limits.FAILED_AUTHENTICATIONS, now)
             raise
 

@@ -58,7 +58,7 @@ def test_reading_commands_do_not_migrate_an_empty_external_database(empty_databa
     with psycopg.connect(empty_database) as db:
         assert db.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
     made = rolecall("token", "create", "ci", ROLECALL_DATABASE_URL=empty_database)
-    assert "The database of ROLECALL_DATABASE_URL had no Rolecall database" in made.stderr
+    assert "There was no Rolecall data in the database of ROLECALL_DATABASE_URL" in made.stderr
 
 
 def test_commands_report_an_unreachable_database_in_one_line(tmp_path: Path) -> None:

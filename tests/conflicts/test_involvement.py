@@ -157,7 +157,7 @@ async def test_person_who_requested_an_earlier_exception_cannot_withdraw_a_later
     await withdraw(db, noor, cast)
     await request(db, await token_of(db, cast.company.owner), cast)
 
-    with pytest.raises(Conflict, match="can withdraw it"):
+    with pytest.raises(Conflict, match="can withdraw the exception"):
         await withdraw(db, noor, cast)
     await withdraw(db, await caller_of(db, cast.company.owner), cast)
 

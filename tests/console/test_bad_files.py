@@ -15,7 +15,7 @@ from tests.file_shapes.test_bad_input import archive
 WIDE = ",".join(f"c{n}" for n in range(120_000)).encode() + b"\n" + b"," * 119_999 + b"\n"
 UNREADABLE = {
     "zip": (archive(), "the file is a zip archive with users.csv; unpack it and choose the file inside"),
-    "pdf": (b"%PDF-1.7 ...", "the file is a PDF; CSV, XLSX, JSON, LDIF or Parquet is expected"),
+    "pdf": (b"%PDF-1.7 ...", "the file is a PDF; export the list as CSV, XLSX, JSON, LDIF or Parquet"),
     "empty": (b"", "the file is empty; export it again"),
     "wide": (WIDE, "line 1 has more than 20,000 columns; set shape.delimiter to the right one"),
 }
@@ -49,7 +49,7 @@ async def test_wizard_refuses_unreadable_file(
     ("content", "group", "sentence"),
     [
         (UNREADABLE["zip"][0], {}, "the file is a ZIP archive with users.csv inside; unpack it"),
-        (UNREADABLE["pdf"][0], {}, "the file is a PDF; CSV, XLSX, JSON, LDIF or Parquet is expected"),
+        (UNREADABLE["pdf"][0], {}, "the file is a PDF; export the list as CSV, XLSX, JSON, LDIF or Parquet"),
         (b"\n \n", {}, "the file is empty"),
         (WIDE, {}, "there are 120,000 columns, at most 20,000 are read; check shape.delimiter and shape.headerLine"),
         (

@@ -1,4 +1,4 @@
-"""Create stand-ins, leaves and the callers of people who are signed in."""
+"""Create stand-ins, leaves, and callers for people who are signed in to the console."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

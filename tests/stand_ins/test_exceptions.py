@@ -78,7 +78,7 @@ async def test_person_in_conflict_cannot_choose_who_approves_for_the_owner(clien
     await a_stand_in(db, cast.company.owner, cast.company.sofia)
     await a_stand_in(db, cast.company.sofia, sam)
 
-    with pytest.raises(Conflict, match="own exception"):
+    with pytest.raises(Conflict, match="The person in conflict cannot approve"):
         await approve_as(db, sam, cast.conflict)
 
 

@@ -1,4 +1,4 @@
-"""Test that the token cache saves queries and is bounded."""
+"""Test that the token cache avoids queries, is bounded, and expires its entries."""
 
 import httpx2
 import pytest
