@@ -127,7 +127,10 @@ async def test_postgres_query_can_only_read(config: Config, postgres_url: str, q
         ("ATTACH '/etc/hostname' AS other", "not authorized"),
         ("SELECT 1; SELECT 2", "one statement at a time"),
         ("PRAGMA writable_schema = 1", "not authorized"),
-        ("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n WHERE x < 0", "took longer than"),
+        (
+            "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n WHERE x < 0",
+            "took longer than",
+        ),
     ],
 )
 async def test_sqlite_query_can_only_read(config: Config, sqlite_url: str, query: str, reason: str) -> None:
