@@ -3,7 +3,7 @@
     python -m bench.catalogue [--rows 10000000]
 
 `--rows` is the number of assignments; accounts, groups and permissions are in proportion, with 500 imports over one
-year. Requests go to the application in this process, as in `bench.lists`. Calls are measured in CPU time of the
+year. Requests go to the ASGI application in this process, as in `bench.lists`. Calls are measured in CPU time of the
 service and its database, which other programs affect less than elapsed time. Each export runs in its own process, so
 that its memory can be measured separately.
 """

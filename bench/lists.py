@@ -2,7 +2,7 @@
 
     [ROLECALL_BENCH_ROWS=1000000] python -m bench.lists
 
-Requests go to the application in this process, including the token check; the database is embedded, with fsync on.
+Requests go to the ASGI application in this process, including the token check; the database is embedded, with fsync on.
 A transaction commits before each request, so that no page can come from a cache.
 """
 

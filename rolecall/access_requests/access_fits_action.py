@@ -92,7 +92,7 @@ def _of_target(new: NewRequest) -> dict[str, object]:
 
 
 async def _is_suspended(db: Db, new: NewRequest) -> bool:
-    """Return whether the target itself is suspended. A suspension may list no privileges."""
+    """Return whether a suspension of the target is in effect, even one that lists no privileges."""
     found: bool = await fetch_value(
         db,
         f"""SELECT EXISTS (SELECT {_SUSPENSIONS}

@@ -1,4 +1,4 @@
-"""Define response bodies of access requests, and the bodies of the operations that create and change them."""
+"""Define the HTTP request and response bodies of the operations on access requests."""
 
 from datetime import datetime
 from typing import Annotated, Generic, Literal, TypeVar

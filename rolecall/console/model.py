@@ -45,7 +45,8 @@ class Person(msgspec.Struct, frozen=True):
     title: str
     supervises: bool
     owns: bool
-    # The people for whom this person responds now, as `type id` (schema/stand_ins.sql).
+    # The people for whom this person responds now, each as a type of response and an id, such as `Approve 5f0c…`
+    # (`responds_for` in schema/stand_ins.sql).
     stands_in_for: list[str]
 
     @property

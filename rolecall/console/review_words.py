@@ -35,7 +35,7 @@ STAGES: Mapping[StageReviewer, str] = {
 }
 EXPLAINED: Mapping[Explained, str] = {
     Explained.EACH: "Decide each item",
-    Explained.BY_MODEL: "Decide once for each model, by its owner",
+    Explained.BY_MODEL: "Let the owner of each model decide once",
     Explained.CARRY_OVER: "Carry over the last decision, except for a random sample",
 }
 SILENCES: Mapping[OnSilence, str] = {

@@ -17,12 +17,12 @@ from rolecall.file_shapes.values import is_ticked
 # Above the first score the meaning of a header is probable, and above the second it is certain.
 _WEAK, _CERTAIN = 0.5, 0.9
 _CODED = re.compile(r"\w+#\S")
-# Fields that only HR systems have.
+# Fields that are typical of HR systems.
 _EMPLOYED = {"Created", "Type", "Supervisor ID", "Office", "Title"}
 
 
 def find_people(view: View) -> list[Part]:
-    """Recognize the people of an HR system: an employee ID, a name, and fields that only HR systems have."""
+    """Recognize the people of an HR system: an employee ID, a name, and fields that are typical of them."""
     fields = view.fields(Content.IDENTITIES)
     login = view.fields(Content.USERS).get("Username")
     employee = fields.get("Employee ID")

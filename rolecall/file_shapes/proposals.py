@@ -159,7 +159,7 @@ def _not_read(others: Sequence[ReadFile], sheets: Sequence[str]) -> list[str]:
 
 
 def _left_beside(others: Sequence[ReadFile], sheets: Sequence[str]) -> dict[str, str]:
-    """Map the sheets and lists that are not read to their first headers, as far as these are known."""
+    """Map each unread sheet or list to its first headers, or to an empty string if these are not known."""
     left = {place_of(each): ", ".join(each.view.table.headers[:5]) for each in others if each.view}
     return {**{f"sheet {name}": "" for name in sheets}, **left}
 

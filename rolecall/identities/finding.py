@@ -31,8 +31,8 @@ _ORDERS = {"last": "i.list_key", "first": "left(i.first_name_key, 300), i.list_k
 # The length of the prefix that is indexed (`_KEYS`).
 _LONGEST_KEY = 300
 _EMAIL = 'lower(i.email_address) COLLATE "C"'
-# Upper bounds of range scans: `_AFTER_ALL` sorts after all names with a prefix, `_AFTER_WHOLE` after all accented forms
-# of a name.
+# Suffixes for upper bounds of range scans: a prefix with `_AFTER_ALL` sorts after all names that begin with it; a name
+# with `_AFTER_WHOLE` sorts after all accented forms of the name.
 _AFTER_ALL, _AFTER_WHOLE = chr(1114111), "\x03"
 # Each further word would add two subqueries.
 _MOST_WORDS = 8

@@ -1,4 +1,4 @@
-"""Test owners who change and people who leave between the request for an exception, its approvals and its end."""
+"""Test exceptions while the owners of the rule, the application or the control change or leave."""
 
 from uuid import UUID
 

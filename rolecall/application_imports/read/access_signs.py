@@ -46,8 +46,8 @@ _ACCESS_WORDS = {
     "gruppe", "gruppen", "berechtigung", "berechtigungen", "recht", "rechte", "droit", "droits", "permiso", "permisos",
     "rol", "grupo", "grupos", "groupe", "groupes", "ruolo", "gruppo",
 }  # fmt: skip
-# Header words about a person, an organization or the record itself. Without a word about access, such a column is not
-# access.
+# Header words about a person, an organization or the record itself. A column whose header has such a word, but no word
+# about access, contains no access.
 _OTHER_WORDS = {
     "department", "dept", "division", "company", "employer", "office", "location", "city", "town", "country", "state",
     "province", "region", "site", "building", "floor", "room", "desk", "street", "address", "zip", "postal", "post",

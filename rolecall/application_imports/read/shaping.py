@@ -29,7 +29,7 @@ _RDN = r"^\s*[^=,]+=((?:\\.|[^,\\])*)"
 
 
 def columns_named(shape: FileShape, columns: Iterable[str]) -> set[str]:
-    """Return all columns that a shape and a mapping name. For JSON, these may be paths."""
+    """Return the columns that a mapping (`columns`) or a shape uses. For JSON, these may be paths."""
     in_patterns = [part for pattern in shape.join.values() for part in pattern_parts(pattern)]
     placeholders = [part for part in in_patterns if isinstance(part, Placeholder)]
     filters = [each for part in placeholders for each in part.filters]

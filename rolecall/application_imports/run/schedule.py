@@ -1,4 +1,4 @@
-"""Create imports for schedules that are due. `fetching.py` reads the files when the imports run."""
+"""Create imports for schedules and SCIM pushes that are due. `fetching.py` reads the data when an import runs."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
