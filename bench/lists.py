@@ -180,7 +180,7 @@ async def time_pages(writer: psycopg.AsyncConnection, big: tuple[Reader, Case], 
     await look_at(*big)
     await look_at(*small)
     if small[1].total < PAGE_SIZE:
-        # A partly filled page is cheaper, so compare with the unfiltered list if the filtered one is too short.
+        # The filtered list does not fill a page, which makes it cheaper, so measure the unfiltered list instead.
         small[1].query = {}
         await look_at(*small)
     # Ten rounds warm up the caches and are not counted.

@@ -25,7 +25,7 @@ _CHANGE = """r.application_id, p.header, coalesce(p.section, ''), coalesce(p.per
 
 
 class OpenAccessRequest(msgspec.Struct, frozen=True):
-    """An open request that is taken into account when another request that affects the same person is checked.
+    """An open request that affects a person; checks of other requests that affect this person include it.
 
     `items` are the ids of its related items, such as its personnel event.
     """

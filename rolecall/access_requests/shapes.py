@@ -195,7 +195,7 @@ class LeftoverItem(msgspec.Struct, rename="camel"):
 
 
 class PrivilegeBody(PermissionNameBody):
-    """A permission (header, section, name) with the requested access, whose default depends on the action."""
+    """A permission (header, section, name) with the requested access. The default access depends on the action."""
 
     access: Maybe[Annotated[Access, one_of(Access)] | None] = None
 

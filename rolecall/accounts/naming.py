@@ -159,7 +159,8 @@ async def look_up_permissions(db: Db, asked: Sequence[tuple[UUID, PermissionName
         sections=[name.section for _, name in asked],
         permissions=[name.permission for _, name in asked],
     )
-    # Names without exactly one match go to `find`, which ignores case in all alphabets (docs/decisions/0066).
+    # Names without exactly one match are looked up by `find`, which ignores case in all alphabets
+    # (docs/decisions/0066).
     found = {n - 1: Lookup(PermissionName(*name)) for n, *name in rows}
     missing = [(n, application, name) for n, (application, name) in enumerate(asked) if n not in found]
     names = f"{_PERMISSIONS} UNION ALL {_GROUPS}"

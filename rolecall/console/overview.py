@@ -149,7 +149,7 @@ def all_asking(person: Person, type: RequirementType) -> Whole[AccessRequestItem
 
 
 # Imports that failed recently without a later success of the application, and imports that the guard holds. The range
-# has both bounds, because with one bound the planner would estimate a third of the table.
+# has both bounds: with only one, the planner would expect a third of the rows of the table.
 _TROUBLED = f"""
     FROM (SELECT f.id FROM application_imports f
           WHERE f.status = 'Failed' AND f.list_key >= time_key(%(since)s, 0) AND f.list_key < {LAST_KEY}

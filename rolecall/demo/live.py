@@ -92,7 +92,7 @@ async def create(db: Db, caller: Caller, people: dict[str, Any], peer: ScimPeer,
 
 
 async def reconnect(db: Db, caller: Caller, peer: ScimPeer, facts: Facts, config: Config) -> None:
-    """Set the new URL of source and carrier, because the SCIM server has another port after each start."""
+    """Set the new URL of the source and the carrier, because the SCIM server has another port after each start."""
     id = await fetch_value(db, "SELECT id FROM applications WHERE name = %(name)s", name=NAME)
     if id is None:
         return

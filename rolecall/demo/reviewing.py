@@ -121,7 +121,7 @@ class Reviewing:
         return id
 
     async def _decide(self, review_id: UUID, one: ReviewerProgress, story: ReviewStory, n: int) -> None:
-        """Decide as a reviewer: the last one who submits keeps all items together, the others decide one by one."""
+        """Decide as a reviewer. The last one who submits keeps all items in bulk; the others decide item by item."""
         submits, at_once = n < story.submitters, n == story.submitters - 1
         person = Caller(one.reviewer.id, one.reviewer.name, _SCOPES, is_person=True)
         async with self.pool.connection() as db:

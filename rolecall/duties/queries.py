@@ -227,7 +227,7 @@ async def access_at(
 
 
 async def kept_access(db: Db, conflicts: Sequence[UUID]) -> dict[UUID, dict[DutyReference, list[DutyAccess]]]:
-    """Return the access to each duty of conflicts, as stored before a duty, a rule or a match was changed."""
+    """Return the access that gave each duty in these conflicts, as stored before a duty, rule or match was changed."""
     rows = await fetch_rows(
         db,
         f"""SELECT h.conflict_id, d.id, d.name, {_ACCESS}

@@ -88,7 +88,7 @@ async def write_review_bundle(db: Db, file: IO[bytes], id: UUID, now: datetime) 
         bundle.add_json("imports.json", report.imports)
         for member, found in report.records.items():
             bundle.add_json(member, found)
-        # Only write the entries; the report of a review does not show them.
+        # `add_entries` also yields the entries; ignore them here, because the report of a review does not show them.
         async for _ in bundle.add_entries(db, records.ENTRIES, id=id):
             pass
         await bundle.add_links(db, await audit.heads(db))

@@ -20,7 +20,7 @@ _FIELDS = {Content.MEMBERSHIPS: "Group", Content.PERMISSIONS: "Permission"}
 # The ways in which a column can describe the permissions that another column names, each with the field that the
 # column is read as: `place` is where a permission applies, `level` how much it allows.
 DESCRIBING = {"place": "Section", "level": "Value"}
-# The key for reading a column as the place where the groups of another column apply.
+# The key of a column that says where the groups named by another column apply.
 SCOPE = "scope"
 # The keys of a shape that say where the rows are and which of them are read.
 _ROWS = (
@@ -82,7 +82,7 @@ def _scoped(file: FileProposal, parts: Sequence[_Part], column: ColumnAccount) -
     """Return the memberships and the column of their groups if `column` may say where these groups apply, or None."""
     part = next((each for each in parts if each.shown.content == Content.MEMBERSHIPS), None)
     is_listed = any(each.content == Content.GROUPS for each in file.contents)
-    # The values of two lists inside a record do not belong to each other.
+    # The values of two lists inside a record do not correspond to each other.
     if part is None or is_listed or column.may_be_access != Sign.NAMES or "[" in column.header:
         return None
     group = next((header for header, field in part.section["columns"].items() if field == "Group"), None)

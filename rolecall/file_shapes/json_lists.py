@@ -82,7 +82,10 @@ def _unread_beside(document: Any, lists: Iterable[str]) -> list[str]:
 
 
 def _beside(value: Any, read: Collection[str], path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the path and an example of each value outside the lists at the paths `read`, except page information."""
+    """Yield the path and an example of each value outside the lists that were read, except page information.
+
+    `read` are the paths of these lists.
+    """
     if path in read:
         return
     if isinstance(value, dict) and (not path or any(each.startswith((f"{path}.", f"{path}[")) for each in read)):

@@ -301,7 +301,10 @@ def _is_ticked(profile: Profile) -> bool:
 
 
 def _has_access(ticked: Sequence[Profile]) -> bool:
-    """Return whether the cells of a matrix are ticks. If some are other words and none means yes, they are levels."""
+    """Return whether the cells of a matrix are ticks.
+
+    If no cell means yes, cells with other words are levels, and the result is False.
+    """
     is_nearly = all(_is_ticked(each) or _is_nearly_ticked(each) for each in ticked)
     return is_nearly and (any(map(_has_yes, ticked)) or all(map(_is_ticked, ticked)))
 

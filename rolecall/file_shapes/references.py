@@ -33,7 +33,7 @@ def ask_for_references(files: Iterable[tuple[View, list[Part]]]) -> None:
 
 
 def _numbers_of_groups(view: View, parts: Iterable[Part]) -> Iterator[Profile]:
-    """Yield the columns with a different number in each row, beside a column with the names of groups."""
+    """Yield the columns with a different number in each row, in files that have a column with the names of groups."""
     for part in parts:
         if part.content in (Content.GROUPS, Content.MEMBERSHIPS) and "Group" in part.fields:
             naming = part.fields["Group"].header

@@ -14,7 +14,7 @@ def split_slashes(part: Part, groups: Profile) -> None:
     values = groups.distinct[:_MOST_LOOKED_AT]
     joined = {value: [each.strip() for each in value.split(_SLASH)] for value in values if _SLASH in value}
     alone = {value for value in values if _SLASH not in value}
-    # The last part of a path such as corp/web does not occur alone.
+    # If the cells were paths such as corp/web, their last parts would not occur as cells of their own.
     is_list = all(all(parts) and alone.intersection(parts) for parts in joined.values())
     if not joined or not is_list or not any(parts[-1] in alone for parts in joined.values()):
         return

@@ -39,7 +39,7 @@ _TOO_SLOW = "The mail server did not respond in time"
 _PERMANENT = 500
 # SMTP requires this line break.
 _LINE = "\r\n"
-# RFC 5322 recommends that a line has at most 78 characters.
+# RFC 5322 recommends lines of at most 78 characters.
 _SHORT_SUBJECT = 78 - len("Subject: ")
 # Exceptions that the email package raises for an address that it cannot parse, such as `ada@` or `<ada@example.com>`.
 _BROKEN_ADDRESS = (ValueError, LookupError, AttributeError, MessageError)

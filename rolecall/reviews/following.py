@@ -120,7 +120,7 @@ async def follow_due(db: Db, now: datetime) -> None:
     await _end_acceptances(db, now)
 
 
-# SQL for the definition of a model when its item was decided, without name, description and owner.
+# SQL for the definition that a model had when its item was decided, without name, description and owner.
 _MODEL_THEN = """(SELECT v.definition - '{name,description,ownerId}'::text[] FROM access_model_versions v
     WHERE v.model_id = c.model_id AND v.committed_at <= c.decided_on ORDER BY v.version DESC LIMIT 1)"""
 _MODEL_NOW = _MODEL_THEN.replace(" AND v.committed_at <= c.decided_on", "")

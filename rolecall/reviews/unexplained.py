@@ -35,7 +35,7 @@ async def open_unexplained(db: Db, application_id: UUID, import_number: int, now
     )
     for (name,) in rows:
         scope = ReviewScope(application_ids=[application_id])
-        # Read the data once; the reviews below only narrow the scope.
+        # Read the data of the application once; each review opened below covers a part of it.
         await population.take(db, Taking(type=ReviewType.UNEXPLAINED, scope=scope, moment=now))
         for scope, what in await _asked(db, application_id, import_number):
             await _open(db, scope, f"Unexplained access in {name}: {what}"[:256], import_number, now)

@@ -34,7 +34,7 @@ _SIGNS: list[tuple[str, Callable[[object, int | None], bool]]] = [
     (r"(@odata\.)?count|total([_-]?(count|results|records|items|elements|size|hits|rows))?", _exceeds),
 ]
 _PATTERNS = [(re.compile(pattern, re.IGNORECASE), means_more) for pattern, means_more in _SIGNS]
-# Names that are signs only on the first page. On later pages, a server may echo them from the request.
+# Names that indicate more records only on the first page: on later pages, a server may echo values of the request.
 _REPEATED = re.compile(r"(continuation|page)[_-]?token|offset|last[_-]?evaluated[_-]?key", re.IGNORECASE)
 
 

@@ -1,4 +1,4 @@
-"""The sample request of a test delivery: every field of the contract, with invented people."""
+"""Define the sample request of a test delivery, with every field of the contract and invented people."""
 
 from datetime import datetime
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Test access that several open requests about groups give together: what a group gets and joins, and who joins it."""
+"""Test access that several open requests give together: a permission for a group, nesting, and a new member."""
 
 from collections.abc import Sequence
 from itertools import permutations

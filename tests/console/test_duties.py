@@ -243,7 +243,7 @@ async def test_conflict_page_has_a_chart_and_counts_other_holders_of_each_duty(
         "Release payments",
         "Conflict",
     ]
-    # Noor also prepares payments; no other person releases them.
+    # Of the other people, Noor prepares payments and nobody releases them.
     assert "1 other person holds Prepare payments." in page
     assert "0 other people hold Release payments." in page
 

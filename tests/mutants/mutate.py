@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-Edit = tuple[int, int, str]  # start, end and replacement
+Edit = tuple[int, int, str]  # The start, the end and the replacement.
 
 
 class Mutant(msgspec.Struct, frozen=True):

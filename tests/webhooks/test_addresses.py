@@ -69,7 +69,7 @@ def config(config: Config) -> Config:
 
 @pytest.fixture
 def dialled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """Record the sockets that the client creates; each raises, so that nothing is sent."""
+    """Record each attempt to create a socket and raise an error, so that nothing is sent."""
     made: list[tuple[Any, ...]] = []
 
     def refuse(*info: Any) -> socket.socket:

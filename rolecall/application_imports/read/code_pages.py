@@ -36,7 +36,7 @@ _ENOUGH, _CLEARLY = 0.5, 0.2
 _SAMPLE = 64 * 1024
 _LONGEST = 30
 _WORD = re.compile(r"[^\s,;|\t\"\x00-\x2f:-@\[-`{-~]*[^\x00-\x7f][^\s,;|\t\"\x00-\x2f:-@\[-`{-~]*")
-# In ISO 8859-15 these bytes are letters, as in COEUR written with a ligature; in windows-1252 they are fractions.
+# The bytes BC to BE are letters such as the ligature OE in ISO 8859-15, and fractions in windows-1252.
 _LATIN_9 = re.compile(rb"(?<![0-9])[\xbc-\xbe](?=[A-Za-z])|(?<=[A-Za-z])[\xbc-\xbe](?![0-9])")
 _ONLY_WINDOWS = re.compile(rb"[\x80-\x9f]")
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "HIRAGANA", "KATAKANA", "CJK", "HANGUL SYLLABLE")
@@ -58,7 +58,7 @@ def is_western(content: bytes) -> bool:
     best = max(scores, key=lambda name: scores[name])
     if scores[best] < _ENOUGH:
         return True
-    # These code pages differ from windows-1252 in a few letters, so they must be clearly better.
+    # These code pages differ from windows-1252 in only a few letters, so their scores must be clearly higher.
     is_similar = best in ("windows-1250", "windows-1254")
     return best in _LATIN and not (is_similar and scores[best] > scores["windows-1252"] + _CLEARLY)
 

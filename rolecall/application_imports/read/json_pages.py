@@ -75,7 +75,7 @@ def _counts_other(document: object, number: int, records: int) -> bool:
 
 
 def missing_pages(found: Sequence[PageSigns]) -> str | None:
-    """Return why pages of a list, in several files or in documents of one file, seem to be missing, or None."""
+    """Return why some pages of a list seem to be missing from its files or documents, or None."""
     records, documents = sum(page.records for page in found), sum(page.documents for page in found)
     total, name = max((page.total for page in found), default=(0, ""))
     if total > records:

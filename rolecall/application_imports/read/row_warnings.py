@@ -45,7 +45,7 @@ def _capitals(table: ReadTable) -> Iterator[str]:
 
 
 def _inner_groups(table: ReadTable) -> Iterator[str]:
-    """Name members that are groups of the same table, because each of them is read as an account."""
+    """Report members that are groups of the same table, because each of them is read as an account."""
     if table.group.content != Content.MEMBERSHIPS:
         return
     frame = table.read.frame.select("username", "group").filter(pl.col("username") != "")

@@ -349,7 +349,7 @@ class Collector:
         return GroupRows(self._rows, self._rejects, repeats, is_by_line, has, notes, common)
 
     def _repeats(self, part: int, height: int) -> bool:
-        """Return whether a key may repeat. Distinct hashes prove that no key does, faster than a comparison of keys."""
+        """Return whether a key may repeat: compare hashes, because that is faster than comparing keys."""
         if self.parting.count > 1:
             return self._hashes.part(part).get_column("key").n_unique() < height
         return self._rows.part(part).select(KEYS[self.content]).hash_rows().n_unique() < height

@@ -33,7 +33,7 @@ def main(job: Job, worker: Connection) -> None:
     cpu_seconds = _CPU_SECONDS + int(_CPU_SECONDS_PER_BYTE * job.input_bytes)
     limit_process(worker, cpu_seconds=cpu_seconds, memory=partial(_most_memory, job.input_bytes), too_much=too_much)
     _report(worker, asyncio.run(dry_run(job) if job.is_dry_run else build(job)))
-    # The result is stored and sent. Freeing a gigabyte before the exit would only delay the next import.
+    # Exit without freeing memory: the result is stored and sent, and freeing a gigabyte would delay the next import.
     os._exit(0)
 
 

@@ -159,7 +159,7 @@ async def count_and_match(
 async def _hold(
     db: Db, run: ImportRun, before: RecordTotals, tallies: Tallies, files: list[FileTotals], open_points: OpenPoints
 ) -> HeldByGuard | None:
-    """Return why to hold the import: it changes too much, its files are doubtful, or it lowers high risk ratings."""
+    """Return why to hold the import, for example too many changes, missing pages or lowered high risk ratings."""
     if run.is_unguarded:
         return None
     reasons = reasons_to_hold(run.guard, before, tallies) if run.rollback_to is None else []

@@ -123,7 +123,7 @@ async def change_review_template(db: Db, id: str, form: Form, facts: Facts) -> H
     try:
         async with db.transaction():
             raw = await _body(db, form, found.review)
-            # A template keeps its name.
+            # The name of a template cannot be changed, so leave it out.
             raw.pop("name", None)
             changed = await templates.change_template(db, id, raw, facts)
     except Invalid as error:
