@@ -58,7 +58,7 @@ async def _record_close(db: Db, caller: Caller, review: ReviewDetail, held: str 
 
 
 async def _replace_parties(db: Db, review: ReviewDetail, now: datetime) -> None:
-    """Reassign items whose reviewers are no longer independent, which discards their decisions."""
+    """Reassign items whose reviewers are no longer independent; the decisions about these items are discarded."""
     await replace_parties(db, review.id, now)
     if review.explained is Explained.BY_MODEL:
         await release_obstructed(db, SYSTEM, review.id, None, now)

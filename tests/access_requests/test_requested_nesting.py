@@ -1,4 +1,4 @@
-"""Test access that several open requests give together: a permission for a group, nesting, and a new member."""
+"""Test access that several open requests give together: nested groups, their permissions and their new members."""
 
 from collections.abc import Sequence
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""Test how matrices, statuses, employee IDs and encodings are read, and that the evidence names what is not read."""
+"""Test how columns are read, such as those of matrices and statuses, and that the evidence names what is not read."""
 
 import json
 from pathlib import Path
