@@ -308,7 +308,7 @@ async def _export(url: str, format: str | None) -> tuple[int, float]:
 
 def export_alone(url: str, format: str | None) -> tuple[int, float, float]:
     """Run an export in this process; return its rows, its seconds and the peak memory of the process in MiB."""
-    # Freeze start-up objects, as the server and the worker do.
+    # Exclude the objects of the start-up from garbage collection, as the server and the worker do.
     gc.freeze()
     count, seconds = uvloop.run(_export(url, format))
     return count, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

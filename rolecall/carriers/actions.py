@@ -23,7 +23,7 @@ from rolecall.sources.references import SEALED
 from rolecall.work_items.actions import record_activity_of
 
 _IDENTITY_SOURCE = "An identity source describes people and cannot have a carrier"
-# The keys that LDAP needs.
+# The keys that an LDAP carrier requires.
 _LDAP_NEEDS = ("accountsPath", "accountAttribute", "objectClasses", "groupsPath", "groupAttribute", "memberAttribute")
 # The keys that only one kind of carrier uses.
 _OF_LDAP = frozenset(

@@ -246,7 +246,7 @@ class Request(NamedTuple):
     group: str = ""
 
 
-# Requests before the last month, by day. The export of the same day shows the result of the request.
+# Requests before the last month, by day (0 is today). The files that are exported on that day show their results.
 EARLIER = {
     -310: Request("Add", FINANCE_LEDGER, Who("Supply Chain", 2), (_RELEASE,), "Pays suppliers until a treasurer starts",
                   ("approve", "assign", "resolve")),

@@ -179,7 +179,7 @@ async def holders(db: Db, id: str, page: int, as_of: datetime | None) -> Page[Du
     return await found.completed(db, with_access)
 
 
-# Read the access at one time. PostgreSQL plans this better than a join with a list of times.
+# SQL for the access at a single time. PostgreSQL plans it better than a join with a list of times.
 _HELD_ONCE = """SELECT 0 AS n, d.* FROM duty_access(
     %(duties)s, %(people)s::uuid[], (%(moments)s::timestamptz[])[1]) AS d WHERE cardinality(%(places)s::int[]) > 0"""
 # All entries of one `n` have the same moment, which `max` returns; null means now.

@@ -406,7 +406,7 @@ def check_bulks(review: Review) -> Iterator[str]:
         if len(ids) != bulk["itemCount"] or sha256("\n".join(ids).encode()) != bulk["digest"]:
             yield f"the decisions of bulk {bulk['number']} do not match its digest"
         shared = ["reviewerId", "decision", "comment", "decidedBy", "decidedByName", "decidedOn"]
-        # Older bulk decisions of the kind Keep Until have no date of their own.
+        # Older bulk decisions of the kind Keep Until do not contain the date.
         if bulk["decision"] != "Keep Until" or bulk.get("until"):
             shared.append("until")
         if any(one["newAccess"] is not None or differing(one, bulk, shared) for one in made):

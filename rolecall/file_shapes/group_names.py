@@ -17,7 +17,7 @@ from rolecall.file_shapes.values import read_rows
 # The key of an answer that reads holders as groups. Its value is the column and the names of these holders, joined by
 # SEPARATOR.
 GROUPS = "groups"
-# Windows names that stand for the owner of any object, without spaces, as `fold` returns them.
+# Windows names that stand for the owner of any object, as `fold` returns them (without spaces).
 _OWNERS = {"ntauthority\\self", "creatorowner", "creatorgroup", "ownerrights"}
 _EVERYONE = {
     "everyone", "everybody", "allusers", "authenticatedusers", "interactive", "public", "jeder", "toutlemonde",

@@ -174,9 +174,9 @@ DATED = {
     "dnia",
     "od",
 }
-# Words for other people in a row, such as the manager.
+# Words in headers of columns about people other than the person of the row, such as the manager.
 OTHER_PEOPLE = {"manager", "supervisor", "reporting", "reports", "approver", "owner", "sponsor", "by", "boss", "chef"}
-# Features, other than the account, that can be enabled or active.
+# Words in headers for things, other than the account, that can be enabled or active.
 FEATURES = {
     "password", "pwd", "mfa", "fa", "sv", "factor", "tfa", "otp", "saml", "public", "key", "license", "billing", "sso",
     "email", "access", "cert", "sync", "security", "api",
@@ -187,7 +187,7 @@ FLAGS = {
     "locked", "expired", "expires", "primary", "verified", "required", "synced",
 }  # fmt: skip
 STATES = {"locked", "expired", "verified", "enabled", "active"}
-# Columns with the place where a role is held.
+# Names of columns that say where a role is held.
 SCOPES = {
     "app", "appname", "application", "applicationname", "system", "systemname", "platform", "tenant", "project",
     "repository", "database", "entity", "entityname", "workspace", "cluster", "mailbox", "folder",

@@ -36,7 +36,7 @@ _KINDS = {"user", "group", "serviceaccount", "serviceprincipal", "app"}
 def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[SampleTable]:
     """Read the lists of records in JSON or JSON lines. Of a long file, read only the beginning.
 
-    Return the chosen list, or else the best one; then other lists of the file.
+    Return the chosen list or, without a choice, the best one, followed by other lists of the file.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if text.lstrip().startswith("{") and len(lines) > 1 and lines[0].rstrip().endswith("}"):

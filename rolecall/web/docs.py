@@ -31,7 +31,7 @@ Asked = Request[Any, Any, Any]
 
 
 def documentation(describe: Describe) -> Router:
-    """Return routes for the document and its pages, each generated on first use."""
+    """Return routes for the OpenAPI document and its pages; each is generated on first use."""
 
     @cache
     def as_json(app: Litestar, base_url: str) -> bytes:

@@ -19,7 +19,7 @@ from tests.webhooks.receivers import receiving
 
 FAULTS = int(os.environ.get("ROLECALL_HOST_FAULTS", "10"))
 READY_WITHIN_SECONDS = float(os.environ.get("ROLECALL_READY_WITHIN_SECONDS", "10"))
-# Each host is killed in one turn and cut off in another; the store is only cut off, because it keeps files in memory.
+# Each host is killed in some turns and cut off in others. The store is only cut off, because it keeps files in memory.
 EACH_IN_TURN = (
     ("api-1", "kill"), ("worker-2", "cut"), ("primary", "kill"), ("pooler", "kill"), ("store", "cut"),
     ("api-2", "cut"), ("replica", "kill"), ("worker-1", "kill"), ("primary", "cut"), ("balancer", "kill"),
