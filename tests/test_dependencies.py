@@ -10,7 +10,7 @@ import pytest
 from tests.cli.commands import REPOSITORY
 
 LOCKS = sorted(REPOSITORY.glob("requirements*.lock"))
-# For direct and transitive dependencies that had a vulnerability, the first version without it.
+# The first version without a known vulnerability, for each direct or transitive dependency that had one.
 FLOORS = {
     "aiohttp": "3.14.1",
     "authlib": "1.6.11",

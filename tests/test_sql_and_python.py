@@ -47,7 +47,7 @@ class Trigger(NamedTuple):
     # The bits of pg_trigger.tgtype.
     type: int
     is_conditional: bool
-    # The columns that UPDATE OF names.
+    # The columns after UPDATE OF; empty if the trigger lists none.
     columns: list[str]
 
     def fires_on(self, write: "Write") -> bool:

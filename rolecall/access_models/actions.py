@@ -112,7 +112,7 @@ async def _replace_members(db: Db, id: UUID, now: datetime) -> None:
                WHERE m.id = %(id)s AND m.is_in_effect)""",
         id=id,
     )
-    # Separate from the deletion: a statement that does both could break the totals of the list (docs/lists.md).
+    # Do not combine this with the deletion: one statement for both could break the totals of the list (docs/lists.md).
     await execute(
         db,
         """INSERT INTO access_model_members (model_id, identity_id, since, list_key)

@@ -345,7 +345,7 @@ async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> No
             problems.append(Problem(f"{field}.access", f"Access must be lower than {standing[name][0]}"))
     if problems:
         raise Invalid(*problems)
-    # Lowering is refused only for conflicts that the request would not create before the access is lowered.
+    # Conflicts that the request would create without the lowering are no reason to refuse the lowering.
     before = (await rechecking.recheck(db, [locked.id])).get(locked.id)
     await execute(
         db,

@@ -95,7 +95,7 @@ async def with_missing(db: Db, found: Page[T], application_id: UUID | None, as_o
 
 
 async def _without_data(db: Db, as_of: datetime, application_id: UUID | None = None) -> list[WithoutData]:
-    """List applications (or only the given one) whose first import ended after this moment, with its end time."""
+    """List applications whose first import ended after this moment, with its end time; an id limits the list to one."""
     # Round up to a whole second, so that a list as of the returned time has data.
     return await fetch_all(
         db,

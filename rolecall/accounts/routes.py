@@ -54,7 +54,10 @@ an_as_of = Reader(_as_of, {"type": "string", "anyOf": _AS_OF_FORMS})
 async def _state(
     db: Db, application: str, query: dict[str, Any], config: Config, now: datetime
 ) -> tuple[UUID, datetime | None]:
-    """Return the id and the moment. Without `asOf`, the query of the list checks whether the application exists."""
+    """Return the id of the application, and the moment.
+
+    Without `asOf`, the query of the list checks whether the application exists.
+    """
     id = known_guid("Application", application)
     if query.get("asOf") is None:
         return id, None

@@ -108,7 +108,7 @@ async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
         now=facts.now,
         # A token counts as its owner, so that the owner cannot approve what they requested with it.
         requester=await own_id(db, caller),
-        # Only these duties are excepted: another duty of the rule ends the exception as Outgrown.
+        # The exception covers only these duties: it ends as Outgrown if the person gains another duty of the rule.
         duties=[side.duty.id for side in conflict.sides],
     )
     said = f"Requested an exception until {body.until:%Y-%m-%d}"

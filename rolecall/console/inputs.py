@@ -85,5 +85,5 @@ def past_day(query: dict[str, Any], facts: Facts) -> PastDay:
 
 
 def one_among(*words: str) -> Reader:
-    """Return a reader for one of these words; any other value means the first word."""
+    """Return a reader that accepts these words, and reads any other value as the first of them."""
     return Reader(lambda text: text if text in words else words[0], {"type": "string", "enum": list(words)})

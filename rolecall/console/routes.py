@@ -82,7 +82,7 @@ icon = Router("/", route_handlers=[favicon])
 static = create_static_files_router(
     "/static",
     [STATIC],
-    # Not immutable: during an upgrade, a process of the old version may serve the URL of the new file.
+    # Do not set `immutable`: during an upgrade, a process of the old version may serve the URL of the new file.
     cache_control=CacheControlHeader(max_age=3600),
     include_in_schema=False,
     tags=["Console"],

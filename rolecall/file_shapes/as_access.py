@@ -345,7 +345,7 @@ def _remove_for_unpivot(part: _Part, field: str) -> list[str]:
 
 
 def _add_to_unpivot(part: _Part, columns: Sequence[str], headers: str, cells: str, sign: Sign) -> None:
-    """Add columns to the `unpivot` of a content: to a matrix, or to several columns that are read as one field."""
+    """Add columns to the `unpivot` of a content, which reads a matrix, or several columns as one field."""
     shape = part.section["shape"]
     unpivot = shape.setdefault("unpivot", {"columns": [], "headers": headers, "cells": cells})
     has_ticks = sign == Sign.TICKS or unpivot["cells"] == "Access"

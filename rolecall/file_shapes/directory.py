@@ -70,7 +70,7 @@ def end_by_role(view: View, part: Part) -> None:
     begin = roles[0][: len(_DISABLED_ROLE)]
     locked = f"{{{lock.header}}}" if lock else ""
     part.shape.setdefault("join", {})["Active"] = f"{locked}{{{column.header}|starting({begin})}}"
-    # The joined text is `false` only for an account that is neither locked nor has the role.
+    # The joined text is `false` only for an account that is not locked and does not have the role.
     part.shape.setdefault("values", {})["Active"] = {"false": "Yes", ANY_OTHER: "No"}
     part.shape.pop("invert", None)
     part.evidence.append(f"Accounts with the role {roles[0].partition(',')[0]} are not active")

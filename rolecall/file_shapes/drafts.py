@@ -274,7 +274,7 @@ def _decide_access(body: Json, proposal: ProposalDetail, decision: str) -> None:
 
 
 def _sections(body: Json, proposal: ProposalDetail, at: int) -> Callable[[int], Json]:
-    """Return a function from the position of a content in this file to the section of the content."""
+    """Return a function that maps the position of a content in this file to the section of the content."""
     return lambda n: _section(body, proposal, Place(at, n))
 
 

@@ -32,7 +32,7 @@ _REVOKED = re.compile(
     r"(?:delet|revo[ck]|remov|withdr|cancel|deactivat|ended|unassign)[a-z]*[ ._-]*(?:date|day|on|at|time)(?![a-z])",
     re.IGNORECASE,
 )
-# The value with which an answer leaves the proposal unchanged.
+# The value of a choice that leaves the proposal unchanged.
 AS_PROPOSED = ""
 # In Oracle and PostgreSQL, these columns contain the expiry date of the password.
 _OF_PASSWORDS = re.compile(r"expiry_date|rolvaliduntil|valuntil", re.IGNORECASE)

@@ -36,7 +36,7 @@ _MOST_NAMED = 50
 
 
 def ask_for_group_names(view: View, parts: Sequence[Part]) -> None:
-    """Ask about holders that look like groups and would become accounts. Leave out names for an object's owner."""
+    """Ask about holders that look like groups and would become accounts; leave out rows that name an object's owner."""
     for part in parts:
         held = part.fields.get("Username")
         is_holding = part.content in (Content.MEMBERSHIPS, Content.PERMISSIONS) and part.shape.get("deriveUsers")

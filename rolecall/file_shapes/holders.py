@@ -28,7 +28,7 @@ _CERTAIN, _LIKELY = 0.9, 0.6
 _IDS = (["id"], ["objectguid"], ["objectid"], ["internalid"], ["recordid"])
 # A login with or without a domain, but not a path or an address.
 _LOGIN = re.compile(r"[\w.$-]{1,64}(?:\\[\w.$-]{1,64})?")
-# Fields that logins are made of.
+# The fields of a person that a login may be made of.
 _NAMED = ("Name", "First Name", "Last Name", "Email")
 # A login is made of a name if it contains this many letters from the beginning of the name.
 _BEGINNING = 3

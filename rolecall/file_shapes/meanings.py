@@ -138,7 +138,7 @@ def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
 
 
 def _has_both_states(profile: Profile) -> bool:
-    """Return whether most values are words for active or inactive, of both kinds, such as ACTIF and DÉSACTIVÉ."""
+    """Return whether most values are words for a state, and both states occur, as in ACTIF and DÉSACTIVÉ."""
     known = {ACTIVE[word] for value in profile.distinct if (word := fold(value)) in _STATE_WORDS}
     return known == {True, False} and profile.statuses > _MOSTLY
 

@@ -12,7 +12,7 @@ import msgspec
 from rolecall.applications.field_words import ACCESS, ACTIVE, LOCKED, NO_ACCESS, NO_DATE
 from rolecall.core.text import fold
 
-# Bounded repetition, because a long text would take quadratic time otherwise (ReDoS).
+# The repetitions are bounded, because otherwise a long text would take quadratic time (ReDoS).
 _EMAIL = re.compile(r"[^@\s,;]{1,64}@[^@\s,;]{1,255}\.[^@\s,;]{1,63}")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 # PowerShell writes lists of distinguished names in braces.

@@ -123,7 +123,7 @@ def _name_missing_pages(files: Sequence[ReadFile]) -> None:
 
 
 def _choose_others(files: Sequence[ReadFile]) -> None:
-    """Read further contents from other sheets and lists, if no file has them yet; list unread ones in the evidence."""
+    """Also read other sheets and lists if no file gives their contents yet; list the unread ones in the evidence."""
     taken = {part.content for file in files for part in file.parts}
     for file in files:
         kept, left = [], []

@@ -182,7 +182,7 @@ def _end_combined(view: View, part: Part) -> None:
 
 
 def _add_end(part: Part, filled: str) -> None:
-    """Read an account as inactive if the placeholder `filled`, such as a past date, is not blank."""
+    """Read an account as inactive if the value of the placeholder `filled`, such as a past date, is not blank."""
     part.shape["join"]["Active"] += f" {{{filled}|as(ended)|else({_BLANK})}}"
     values = part.shape["values"]["Active"]
     part.shape["values"]["Active"] = {

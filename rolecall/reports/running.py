@@ -227,7 +227,7 @@ async def _authorized(db: Db, config: Config, run: ScheduledRun, scopes_of: Scop
         raise RunFailed("The report was deleted") from None
     if report.schedule is None:
         raise RunFailed("The schedule was removed")
-    # Plan for the time of the firing, so that a later attempt covers the same period.
+    # Plan for the time at which the schedule fired, so that a later attempt covers the same period.
     planned, scope = planning.plan(report, run.fired_at, config), list_named(report.list).scope
     planned = msgspec.structs.replace(
         planned, plan=msgspec.structs.replace(planned.plan, id=run.id, location=report.schedule.location)

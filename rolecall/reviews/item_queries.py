@@ -218,7 +218,7 @@ async def items(db: Db, review_id: UUID, page: int, filters: ItemFilters) -> Pag
             review_id=review_id,
             **given,
         )
-    # `completed` turns `_Explained` rows into `ReviewItem`s, which its type cannot express.
+    # `completed` turns `_Explained` rows into `ReviewItem`s; its type hints cannot express that.
     return await found.completed(db, _completed)  # type: ignore[return-value, arg-type]
 
 

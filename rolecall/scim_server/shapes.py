@@ -33,7 +33,7 @@ class PushDetail(msgspec.Struct, rename="camel"):
     # The last request of the identity provider, to the minute.
     last_request: datetime | None
     last_change: datetime | None
-    # When the pending changes are imported. Further changes may move it to a later time.
+    # The time at which the pending changes are imported, which further changes may postpone.
     next_snapshot: datetime | None
     tokens: list[PushTokenItem]
 

@@ -19,7 +19,7 @@ class SourceAdapter(msgspec.Struct, frozen=True):
     example: str
     # The keys that the source may have.
     keys: frozenset[str]
-    # The keys that its contents may have, and the keys that they must have.
+    # The keys that each content of the source may have, and the keys that it must have.
     content_keys: frozenset[str]
     required: frozenset[str] = frozenset()
 

@@ -107,7 +107,7 @@ class Killing:
         if verb != "open":
             await post(self.client, f"/api/reviews/{draft}/open")
         if verb == "close":
-            # The first close only holds the review; the process confirms it.
+            # This call only holds the review, because it flags too many accounts; the process closes it with `confirm`.
             await execute(self.db, "UPDATE reviews SET due_on = now() - interval '1 hour' WHERE status = 'Open'")
             await post(self.client, f"/api/reviews/{draft}/close")
         return draft

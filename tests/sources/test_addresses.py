@@ -75,7 +75,7 @@ async def test_sources_with_forbidden_spellings_cannot_be_saved(
 
 @pytest.mark.usefixtures("names")
 async def test_forbidden_addresses_are_never_contacted(config: Config, connections: Connections) -> None:
-    """Allow each spelling as a host name. That is not enough: only a listed network allows special addresses."""
+    """Each spelling is an allowed host name, but a special address is allowed only by a listed network."""
     hosts = frozenset(host.strip("[]").rstrip(".").lower() for host in SPELLINGS)
     listing = msgspec.structs.replace(config, source_hosts=AllowedHosts(hosts))
     refused = 0

@@ -10,7 +10,7 @@ from rolecall.core.db import Db, execute
 async def open_intervals(db: Db, relation: Relation, number: int, rows: pl.DataFrame) -> None:
     """Insert rows with the relation's columns, valid from import `number`."""
     from_import = pl.lit(number).alias("from_import")
-    # If the rows are assignments, this fires `note_holders`, schema/accounts.sql.
+    # If the rows are assignments, this fires the trigger note_holders in schema/accounts.sql.
     await copy_in(db, f"{relation.table} ({relation.columns}, from_import)", rows.with_columns(from_import))
 
 

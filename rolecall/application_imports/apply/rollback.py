@@ -37,7 +37,7 @@ async def _restore(db: Db, relation: Relation, application_id: UUID, number: int
         application=application_id,
     )
     # Search only the rows of this application; with the keys alone, the planner might read those of all applications.
-    # If the rows are assignments, this fires `note_holders`, schema/accounts.sql.
+    # If the rows are assignments, this fires the trigger note_holders in schema/accounts.sql.
     await execute(
         db,
         f"""INSERT INTO {relation.table} ({relation.columns}, from_import)

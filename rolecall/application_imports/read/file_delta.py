@@ -43,7 +43,10 @@ class Doubt(NamedTuple):
 
 
 class FileDelta:
-    """The rows of a file group: `after` has all rows or, if `removed` has the removed rows, only the added ones."""
+    """The rows of a file group.
+
+    Without `removed`, `after` has all rows; otherwise it has the added rows, and `removed` has the removed ones.
+    """
 
     def __init__(
         self, group: InputGroup, files: Sequence[InputFile], read: GroupRows, removed: RowParts | None = None

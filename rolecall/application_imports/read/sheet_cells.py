@@ -63,7 +63,7 @@ class SheetScan:
         self._columns, self._lines = max(self._columns, number), max(self._lines, lines)
 
     def check(self) -> None:
-        """Raise BrokenFile for a sheet that the reader would fail on, or from which it would lose cells."""
+        """Raise BrokenFile if the reader would fail on the sheet or lose cells of it."""
         if self.uncomputed:
             cell, line = self.uncomputed
             raise BrokenFile(f"cell {cell}{line} has a formula without a value; save the file in Excel", line=line)

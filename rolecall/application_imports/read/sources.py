@@ -49,7 +49,7 @@ class ContentSource(msgspec.Struct, frozen=True):
     digests: list[str]
     locations: list[str]
     rows: list[int]
-    # Whether each line is exactly one row of the state, so that lines of the next files can be compared.
+    # Whether each line gave exactly one row. If so, the lines of the next files can be compared with these lines.
     is_by_line: bool
     # Whether the state differs from these files, because an account was removed or rows were rejected.
     is_stale: bool = False

@@ -230,7 +230,7 @@ def _derived(table: ReadTable) -> Iterator[str]:
 
 
 def _blank(table: ReadTable) -> Iterator[str]:
-    """Name the words for a blank cell that occur in the file, because the shape may list all usual words."""
+    """List the words of the file that are read as blank. The shape may list further words, which the file lacks."""
     longest = max(len(word.encode()) for word in table.shape.blank)
     cells = [table.raw.frame.get_column(str(i)).str.strip_chars() for i in range(len(table.raw.headers))]
     texts = {text.lower() for each in cells for text in each.filter(each.str.len_bytes() <= longest).unique().to_list()}
