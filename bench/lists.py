@@ -152,7 +152,7 @@ def _short(value: object) -> str:
 
 
 class Reader(msgspec.Struct):
-    """The application on one database, and the only PostgreSQL backend that serves it."""
+    """The application on one database; `server` is the file with the CPU time of its only PostgreSQL backend."""
 
     api: Api
     server: Path

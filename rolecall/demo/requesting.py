@@ -47,7 +47,7 @@ class Requesting(msgspec.Struct):
         return Facts(now=clock.now(), zone=self.config.timezone)
 
     async def answer_what_waits(self) -> None:
-        """Respond to waiting requests, each as the first person that it waits for; every response is an approval.
+        """Respond Approved to each waiting request, as the first person that it waits for.
 
         A request whose number is divisible by five waits nine days, any other request one day.
         """

@@ -101,7 +101,7 @@ class DutyAccess(msgspec.Struct, frozen=True, rename="camel"):
     """An entitlement that gives a person a duty, with the account that holds it.
 
     `path` names the groups that the access comes through, beginning with the account's group; it is empty for direct
-    access. `pathHeader` is what the application calls the first group.
+    access. `pathHeader` is the application's word for the first group, such as Role.
     """
 
     entitlement_id: UUID

@@ -127,7 +127,7 @@ async def last_decision(db: Db, review_id: UUID, reviewer_id: UUID, person_id: U
 
 
 class PassedOn(msgspec.Struct, frozen=True):
-    """An item that moved from one reviewer to another, with the reason and its current reviewer."""
+    """An item that was moved from one reviewer to another, with the reason for the move and the current reviewer."""
 
     number: int
     access: str
