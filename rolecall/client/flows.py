@@ -101,7 +101,7 @@ def perform(call: Call[T], patience: float) -> Flow[T]:
         outcome = yield request
         # Only the steps `Pause` and `Item` have no outcome.
         assert outcome is not None
-        # Retry only a 503 response: after 429 (TooMany), only the caller knows whether the work can wait.
+        # Of all responses, retry only 503: after 429 (TooMany), only the caller knows whether the work can wait.
         if isinstance(outcome, Reply) and outcome.status != 503:
             return _answer(call, outcome)
         asked = _seconds(outcome.retry_after) if isinstance(outcome, Reply) else 0.0
