@@ -85,7 +85,7 @@ def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = (), seal: str | None 
         return [f"{MANIFEST} or {SEAL} cannot be read: {error}"]
     changed = list(check_members(bundle, members))
     if kind_of(members) is None:
-        changed.append("the bundle has not exactly the files of a person or of a review")
+        changed.append("the bundle does not have exactly the files of a person or of a review")
     try:
         if changed:
             return changed

@@ -264,4 +264,4 @@ def test_bundle_without_one_of_its_files_is_rejected(bundle: Path, old: str, new
 
     found = verify.check(verify.Bundle(forgery.write()))
 
-    assert found == ["the bundle has not exactly the files of a person or of a review"]
+    assert found == ["the bundle does not have exactly the files of a person or of a review"]
