@@ -82,7 +82,7 @@ class Loop(msgspec.Struct, frozen=True):
     run: Callable[[Pool, Config, datetime], Awaitable[bool]]
     # The longest pause in seconds before the loop looks for work again; `None` means one tick.
     every: float | None = None
-    # The NOTIFY channel that wakes the loop; a loop without a channel only follows the clock.
+    # The NOTIFY channel that wakes the loop. A loop without a channel looks for work only at intervals.
     channel: str | None = None
 
 

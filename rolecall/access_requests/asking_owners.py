@@ -148,7 +148,7 @@ def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: 
     def needed(request: StoredRequest, conflicts: Sequence[PotentialConflict]) -> list[RuleReviewers]:
         return reviewers_of(policy, request.new, request.reporter_id, people, conflicts, affected)
 
-    # As in `affected_people` (schema/access_requests.sql): people in earlier conflicts must not decide either.
+    # People in earlier conflicts must not decide either, as in `affected_people` (schema/access_requests.sql).
     affected = in_conflict(_found(verdict)) | {person for _, person in verdict.request.recorded}
     before = needed(verdict.request, ())
     after = needed(verdict.request, [each.conflict for each in verdict.asked])

@@ -42,7 +42,7 @@ class _DutiesOfAccess(msgspec.Struct, frozen=True):
         return _union(self.given, turn)
 
     def certain(self, turn: int) -> set[UUID]:
-        """Return the duties that the access gives already, less those that a request with a lower turn takes away."""
+        """Return the duties that the access already gives, except those that a request with a lower turn takes away."""
         return _union(self.given, _PROVISIONED + 1) - _union(self.taken, turn)
 
 

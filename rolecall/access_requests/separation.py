@@ -93,7 +93,10 @@ def _places(new: NewRequest, gains: frozenset[ProposedAccess]) -> list[int]:
 
 
 def without_refused(new: NewRequest, found: Sequence[FoundConflict]) -> tuple[NewRequest | None, list[str]]:
-    """Return the request without the privileges that rules block, or None if it would be empty; and the reasons."""
+    """Return the request without the privileges that rules block, and why each of these is blocked.
+
+    If rules block all of its privileges, return None instead of the request.
+    """
     blocking = [each for each in found if each.conflict.response is RuleResponse.BLOCK]
     refused = {place: each.conflict for each in blocking for place in _places(new, each.gains)}
     kept = [each for place, each in enumerate(new.privileges) if place not in refused]

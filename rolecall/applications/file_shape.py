@@ -74,7 +74,7 @@ def _plain(text: str) -> str:
 
 
 class Unpivot(msgspec.Struct, frozen=True):
-    """A matrix, whose headers become the field `headers` and whose cells become the field `cells`."""
+    """How to read a matrix: its headers become the field that `headers` names, and its cells the field of `cells`."""
 
     # Columns that are not part of the matrix, besides mapped columns. Used if `columns` is not set.
     keep: list[str] = []

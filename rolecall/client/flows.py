@@ -55,7 +55,7 @@ class Pause(msgspec.Struct, frozen=True):
 
 
 class Item(msgspec.Struct, Generic[T], frozen=True):
-    """A step of a flow: yield this item to the caller."""
+    """A step of a stream: an item to yield to the caller."""
 
     value: T
 

@@ -15,9 +15,9 @@ from rolecall.tokens.queries import own_id
 class Parties(msgspec.Struct, frozen=True):
     """The people who have a part in an exception.
 
-    `approvers` are the people for whom an approval was given, and the stand-ins who gave it. `recorders` recorded an
-    approval, or are the people through whom a stand-in stands in for an approver. A token counts as its owner; a token
-    without an owner counts as itself.
+    `approvers` are the people in whose name an approval was given, and the stand-ins who gave it. `recorders` are the
+    callers who recorded an approval, and the people between an approver and an indirect stand-in. A token counts as its
+    owner; a token without an owner counts as itself.
     """
 
     requester: UUID

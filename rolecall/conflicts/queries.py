@@ -30,8 +30,8 @@ from rolecall.duties.shapes import DutyReference
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import ActivityEntry
 
-# The rule as it was at {moment}. If {moment} is null or before the first version, the rule as it is now.
-# If the commit of a version ended the conflict, the two have the same time, and `<` excludes this version.
+# Selects the rule as it was at {moment}, or as it is now if {moment} is null or before the first version.
+# A version whose commit ended the conflict has the same time as the end of the conflict; `<` excludes it.
 _JOINS_AT = """JOIN duty_rules r ON r.id = c.rule_id JOIN identities i ON i.id = c.identity_id
     CROSS JOIN LATERAL (SELECT coalesce((
         SELECT v.definition FROM duty_rule_versions v WHERE v.rule_id = r.id AND v.committed_at < {moment}

@@ -228,7 +228,7 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
         answer = SeeOther(_back(request), sentence(error), "bad")
     except RolecallError as error:
         answer = page_of_error(error)
-    # Store the notice in a transaction of its own, because the one of the screen may have been rolled back.
+    # Store the notice in a new transaction, because the transaction of the screen may have been rolled back.
     if isinstance(answer, SeeOther) and answer.notice and visit.session:
         async with services.pool.connection() as db:
             await actions.leave_notice(db, visit.session, answer.notice, answer.kind)

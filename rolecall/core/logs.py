@@ -70,7 +70,7 @@ def _as_text(value: object) -> object:
     return shown
 
 
-# Formats a request as one line; `configure` sets it. While it is None, as in benchmarks, requests are not logged.
+# The function that formats a request as one line. Unless `configure` has set it, requests are not logged.
 _request_line: Callable[[dict[str, Any]], str] | None = None
 
 

@@ -16,7 +16,7 @@ def is_below(roots: Sequence[Path], path: Path) -> bool:
     """Return whether the path, with `..` and links resolved, is below a root. The roots must be resolved already."""
     try:
         resolved = path.resolve()
-    except (OSError, RuntimeError):  # a cycle of links
+    except (OSError, RuntimeError):  # The links form a cycle.
         return False
     return any(resolved.is_relative_to(root) for root in roots)
 

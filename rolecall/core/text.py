@@ -21,7 +21,7 @@ _LOOKALIKES: dict[str, str] = {
     **dict(zip("ıɑɡɩɪʋօսһցոհ", "iagiivouhgnh", strict=True)),
     **dict(zip("01", "ol", strict=True)),
 }
-# Three Greek capitals look like a different Latin letter than their lower-case forms.
+# The capital and lower-case forms of three Greek letters look like different Latin letters.
 _SMALL, _CAPITAL = str.maketrans(_LOOKALIKES), str.maketrans({**_LOOKALIKES, "η": "h", "ν": "n", "υ": "y"})
 # The alphabets with look-alikes: Latin beyond ASCII, Greek, Cyrillic and Armenian. Beyond ASCII, `username_skeleton` in
 # the database ignores case only in these alphabets.

@@ -138,7 +138,7 @@ class HeldGrant(NamedTuple):
     until: int = 1
 
 
-# Except for `until=1`, each day is the first day or a day of EXPORTS, because only an export shows a change.
+# `since`, and `until` unless it is 1, are the first day or a day of EXPORTS, because only an export shows a change.
 GRANTS = (
     HeldGrant(FINANCE_LEDGER, Who("Accounting", 2), "Release payment run", -365, -255),
     HeldGrant(FINANCE_LEDGER, Who("Internal Audit", 1), "Release payment run", -365, -195),

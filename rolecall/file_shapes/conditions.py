@@ -17,7 +17,7 @@ _LONGEST = 80
 
 
 def read_conditions(view: View, part: Part) -> Part:
-    """Read the condition of a grant as its value, so that it differs from an unconditional grant."""
+    """Read a column of conditions as the values of grants, so that conditional and unconditional grants differ."""
     columns = [each for each in map(view.named, ([name] for name in _NAMES)) if each and each.values]
     taken = {each.header for each in part.fields.values()}
     free = [each for each in columns if each.header not in taken]

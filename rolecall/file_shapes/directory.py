@@ -13,7 +13,7 @@ from rolecall.file_shapes.profiles import Profile
 
 _PEOPLE = {"person", "inetorgperson", "organizationalperson", "user", "posixaccount"}
 _GROUPS = {"group", "groupofnames", "groupofuniquenames", "posixgroup"}
-# Computers also have the object class of users.
+# In Active Directory, computers also have the object class `user`.
 _MACHINES = {"computer"}
 _LEAST_GROUPS = 3
 

@@ -22,7 +22,7 @@ from rolecall.file_shapes.statuses import decide_active, removed_on
 
 # The highest score of a field that only values indicate, and the highest share of full names among usernames.
 _WEAK = 0.5
-# The scores above which a header certainly means the username, and above which it probably does.
+# With a score above the first, a header certainly means the username; above the second, it probably does.
 _CERTAIN, _LIKELY = 0.9, 0.6
 # The names of columns that identify records.
 _IDS = (["id"], ["objectguid"], ["objectid"], ["internalid"], ["recordid"])

@@ -112,7 +112,7 @@ def _found(path: str, records: list[dict[str, Any]]) -> SampleTable:
 def _whole(document: Any) -> SampleTable | None:
     """Read a document that is the only record, or an object whose members are records."""
     if _is_record(document):
-        found = from_records("JSON", [document], ["One JSON object is the only record"])
+        found = from_records("JSON", [document], ["The file is one JSON object, which is its only record"])
     elif _is_keyed(document):
         found = from_records(
             "JSON", _by_key(document)[:MOST_ROWS], ["A JSON object of records; the column key has their names"]

@@ -18,7 +18,7 @@ from rolecall.file_shapes.profiles import Profile
 _GROUPS = re.compile(r"group|role|team|^share$|special ?identit|well-?known|anonymous|^everyone$", re.IGNORECASE)
 _USERS = re.compile(r"user|account|principal|person|login|member", re.IGNORECASE)
 _HELD = {"group", "role", "team", "entitlement", "permission", "privilege", "license", "access"}
-# Other words in headers such as Security Group Type.
+# Words that may occur next to these in a header, such as Security Group Type.
 _KIND_OF_HELD = {"type", "kind", "security", "name"}
 _MOST_KINDS = 8
 _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}
@@ -134,7 +134,10 @@ def _is_nameless(column: Profile, kind: Kinds, word: str) -> bool:
 
 
 def _users_when(view: View, column: str, kind: Kinds) -> str:
-    """Return the pattern for usernames. Kubernetes service accounts get their namespace, because names repeat."""
+    """Return the pattern for usernames.
+
+    The usernames of Kubernetes service accounts include the namespace, because a name can occur in several namespaces.
+    """
     place = kind.header.rpartition(".")[0]
     space = f"{place}.namespace" if place else "namespace"
     services = [word for word in kind.users if fold(word) == "serviceaccount"]

@@ -113,7 +113,7 @@ def _why(row: _ReviewRow) -> str:
 async def of_templates(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
     """Describe the draft that a template created, or the reason why the template could not open its review.
 
-    `part` is the id of the draft, or Fault.
+    `part` is the id of the draft, or the word Fault.
     """
     rows = await fetch_rows(
         db,

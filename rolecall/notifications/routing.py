@@ -91,7 +91,7 @@ def _routed(routing: Routing, row: _NewRow, now: datetime) -> _Routed:
         bundle = f"digest {row.identity_id}" if is_digest else str(row.id)
     else:
         bundle = f"{rule.channel} {'digest' if is_digest else f'{row.kind} {row.item_id} {row.part}'}"
-    # Chat channels are shared, so their digests follow the zone of the service.
+    # Chat channels are shared, so their digests are sent at a time in the zone of the service.
     zone = _zone_of(row, routing.zone) if rule.channel is Channel.EMAIL else routing.zone
     due = next_digest(now, zone) if is_digest else now
     return _Routed(row.id, NotificationStatus.PENDING, rule.channel, bundle, due)

@@ -49,8 +49,8 @@ async def authority_of(
 async def _who_saved(db: Db, id: UUID, scope: str, scopes_of: ScopesOf, now: datetime) -> Caller:
     """Return the last author of the report according to the audit, with their current scopes.
 
-    If the report was last saved by a command, by the service itself or directly in the database, return the system with
-    `scope`. If the audit has no entry, return a caller without a name and without scopes.
+    If the report was last saved by a command, by the service itself or directly in the database, return the system as
+    the caller, with `scope`. If the audit has no entry, return a caller without a name and without scopes.
     """
     newest = (await audit.newest_first(db, 1, audit.Filter(entity_id=id))).items
     if not newest:

@@ -1,4 +1,4 @@
-"""Hash the items of a review, either just taken from imports or already stored."""
+"""Hash the items of a review: those just taken from imports, or the stored ones."""
 
 from uuid import UUID
 

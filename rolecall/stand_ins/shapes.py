@@ -54,7 +54,7 @@ class StandInBody(Body):
         now = facts_of(info).now
         if ends_on <= (info.data.get("starts_on") or now):
             raise broken("{name} must be after the start or, without a start, in the future")
-        # A start in the past is accepted, but then the end may be in the past too.
+        # A start in the past is accepted, so an end after the start may still be in the past.
         if ends_on <= now:
             raise broken("{name} must be later than now")
         if ends_on - (info.data.get("starts_on") or now) > LONGEST:

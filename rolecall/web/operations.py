@@ -149,7 +149,7 @@ def operation(
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:
         wants = frozenset(inspect.signature(function).parameters)
         answer = get_type_hints(function).get("return")
-        # `pool` bypasses the transaction that authorizes a write: only a GET, or a POST for a file, may take it.
+        # `pool` bypasses the transaction that authorizes a write: use it only in a GET, or a POST that returns a file.
         assert "pool" not in wants or ("db" not in wants and (method == "GET" or answer is ASGIResponse)), function
         reader = read_body or (plain_json if body else _no_body)
         spec = Operation(

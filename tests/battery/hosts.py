@@ -101,7 +101,7 @@ class Host:
 
     @contextmanager
     def joined(self) -> Iterator[None]:
-        """Run this thread, and the threads that it starts, in the host's network."""
+        """Run this thread, and the threads that it starts, in the host's network namespace."""
         before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         there = os.open(f"/proc/{self._pid}/ns/net", os.O_RDONLY)
         try:

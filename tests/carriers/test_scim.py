@@ -321,7 +321,7 @@ async def test_failed_lookup_does_not_count_as_a_sent_change(
 ) -> None:
     """The first lookup fails and nothing is sent.
 
-    So an account that exists (Add) or is missing (Remove) at the retry is not the work of the carrier.
+    If the account exists (Add) or is missing (Remove) at the retry, the carrier has not created or deleted it.
     """
     server, url = liar
     await carrying.put(url, SCIM, onRemove="Delete", attributes={}, changedAttributes=[])

@@ -56,7 +56,7 @@ def test_every_call_has_an_operation_with_the_same_response(function: Any) -> No
 def test_every_operation_has_a_call() -> None:
     called = {(route.method, route.path) for route in map(route_of, map(described, FUNCTIONS))}
 
-    # The callback has no call: webhook receivers post to its URL directly.
+    # The client has no call for callbacks, because webhook receivers post to the URL directly.
     assert {(route.method, route.path) for route in ROUTES} - called == {("POST", "/webhooks/callback/{id}")}
 
 

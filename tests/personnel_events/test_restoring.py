@@ -187,7 +187,10 @@ async def test_removal_that_an_import_already_reflects_does_not_limit_the_restor
     resolved: timedelta | None,
     stays_away: bool,
 ) -> None:
-    """The last import ended `imported` before the suspension; the removal was resolved `resolved` after that import."""
+    """The last import before the suspension ended the time `imported` earlier.
+
+    The removal was resolved the time `resolved` after that import, or never if it is None.
+    """
     await suspended(client, leave)
     rows = await fetch_rows(db, "SELECT created_at FROM access_requests WHERE action = 'Suspend'")
     suspension = rows[0][0]

@@ -33,7 +33,7 @@ class SeenColumn(NamedTuple):
 
 
 class FileAccount(msgspec.Struct):
-    """What becomes of the columns and rows of a file."""
+    """How each column of a file is used, and how many of its rows are left out."""
 
     columns: list[SeenColumn] = []
     # The number of rows in the file, and how many of them were left out, by reason.

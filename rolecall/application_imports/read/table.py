@@ -35,7 +35,7 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()
     # Whether the file consists of records (JSON, LDIF), which may lack some of the columns.
     is_records: bool = False
-    # The columns that a shape made: a map from fields to positions.
+    # The fields that a shape computes (`join`, `unpivot`), with the positions of their columns.
     made: Mapping[str, int] = {}
     # Signs that show whether a JSON file contains the whole list.
     page: PageSigns | None = None

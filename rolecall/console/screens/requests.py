@@ -217,7 +217,7 @@ async def show_request(db: Db, person: Person, id: str) -> HtmlPage:
 
 @screen("GET", "/requests/{id:str}/log", scope=Scope.ACCESS_REQUESTS_READ, limits=RecordType.REQUEST)
 async def follow_request(id: str, pool: Pool, request: AnyRequest) -> ASGIResponse:
-    """Send a server-sent event when the progress of a request differs from the one that the page shows."""
+    """Send a server-sent event when the progress of a request differs from what the page shows."""
     current = partial(carriers.progress_mark, request_id=known_guid("AccessRequest", id))
     return stream_response(changes(pool, request.query_params.get("shown", ""), current))
 

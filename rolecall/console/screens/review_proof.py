@@ -29,7 +29,7 @@ _CSP = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; b
 async def download_evidence(
     request: AnyRequest, db: Db, id: str, session: Session, config: Config, now: datetime
 ) -> ASGIResponse:
-    """Download the bundle, written from one snapshot, and show its seal on the next page."""
+    """Write the bundle from one snapshot and send it. A notice on the next page shows its seal."""
     if not is_from_here(request):
         raise NotFound("Review", id)
     review = await queries.get(db, id)
