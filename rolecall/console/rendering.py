@@ -66,7 +66,7 @@ _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def _age(moment: datetime, now: datetime) -> Markup:
-    """Return how long ago a time was, in whole units, as HTML."""
+    """Return how long ago a time was, in whole days, hours or minutes, as HTML."""
     seconds = max(0, int((now - moment) / timedelta(seconds=1)))
     age = next((_count(seconds // size, unit) for size, unit in _UNITS if seconds >= size), "just now")
     exact = f"{moment:%Y-%m-%dT%H:%M:%SZ}"

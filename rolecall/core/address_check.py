@@ -117,7 +117,7 @@ def problem(text: str, allowed: tuple[Network, ...], addresses_of: Addresses) ->
 
 
 def _is_address(host: str) -> bool:
-    """Return whether a host that `parse` accepted is a literal address."""
+    """Return whether a host that `parse` accepted is a literal IP address."""
     return ":" in host or _QUAD.fullmatch(host) is not None
 
 

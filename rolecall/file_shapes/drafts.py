@@ -330,7 +330,7 @@ async def _show_again(db: Db, id: UUID, body: Json, proposal: ProposalDetail, st
         sample = stored_sample(store, stored[file.name].location, file.name, stored[file.name].size)
         # A proposal shows the default encoding as utf-8.
         encoding = None if file.encoding == "utf-8" else file.encoding
-        # If a person said that a column is access, an account may have one row for each grant.
+        # If a person chose to read a column as access, an account may have one row for each grant.
         is_per_grant = part.content == Content.USERS and any(
             other.evidence == [BY_A_PERSON] for other in file.contents if other.place == part.place
         )

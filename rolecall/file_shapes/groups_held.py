@@ -138,7 +138,7 @@ def blank_no_groups(part: Part, columns: Iterable[Profile]) -> None:
 def ask_for_merged(part: Part, groups: Profile) -> None:
     """Ask whether blank cells below a group in the first column repeat it, as merged cells do.
 
-    Each group must occur once, and in the first row: otherwise blank cells mean that there is no group.
+    Ask only if no group occurs twice and the first row has a group: otherwise a blank cell means no group.
     """
     if groups.position or groups.is_filled or not groups.is_unique or not groups.cells[0].strip():
         return

@@ -82,7 +82,7 @@ def propose(
 
 
 def _ask_for_doubts(files: Sequence[ReadFile], every: Sequence[ReadFile]) -> None:
-    """Ask about usernames and groups, using the contents of all files. `every` also has their sheets and lists."""
+    """Ask about usernames and groups, using the contents of all files. `every` adds their other sheets and lists."""
     viewed = [(each.view, each.parts) for each in every if each.view]
     for view, parts in viewed:
         ask_for_capitals(view, parts)

@@ -256,7 +256,7 @@ def _end_beside_status(view: View, part: Part, active: Meaning) -> None:
         ended_beside(view, part, "Active", active.header)
         return
     format = format_of(column)
-    # Without a date format, every text in the column counts as a deletion, even a word for no date.
+    # Without a date format, every text in the column would count as a deletion, even a word for no date.
     if format is None and any(fold(word) in NO_DATE for word in column.distinct):
         return
     part.evidence.append(f"{active.header} says who is active; accounts with a {column.header} are not")
