@@ -21,7 +21,7 @@ CARRYING = "carrier"
 RETRY_PAUSES = (timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=5))
 # The default template for the username of a new account.
 DEFAULT_NAME = "{email}"
-# The result of deleting an account that does not exist any more.
+# The result of deleting an account that no longer exists.
 GONE = "the account was already deleted"
 # The Active Directory attribute with the bit that disables an account.
 ACCOUNT_CONTROL = "userAccountControl"

@@ -23,7 +23,8 @@ DECISIONS = int(os.environ.get("ROLECALL_DECISIONS", "1000"))
 REQUESTS, CONNECTIONS = DECISIONS // 10, 16
 
 NOT_DONE = {"Pending", "Scheduled", "Open", "Snoozed", "Resolved"}
-# For each activity entry: the statuses before it, the status after it (None if unchanged), and its event.
+# For each activity entry: the possible statuses before it, the status after it (None if unchanged), and the
+# webhook event (None if there is none).
 ENTRIES: dict[str, tuple[set[str], str | None, str | None]] = {
     "Response": ({"Pending"}, None, None),
     "Approved": ({"Pending"}, "Scheduled", "Approved"),

@@ -1,4 +1,4 @@
-"""Define the commands for applications, their sources, carriers and imports."""
+"""Define the commands for applications, their sources, carriers, imports and dry runs."""
 
 from rolecall.cli.verbs.model import EXAMPLE_ID, Noun, Verb
 from rolecall.client import calls
