@@ -294,7 +294,10 @@ _EVERYTHING = """SELECT a.id, a.username, a.identity_id, p.header, p.section, p.
 
 
 async def _export(url: str, format: str | None) -> tuple[int, float]:
-    """Export every direct assignment, or run `COPY TO` if `format` is None; return row count (0: COPY) and seconds."""
+    """Export every direct assignment, or run `COPY TO` if `format` is None.
+
+    Return the number of rows (0 for COPY) and the seconds.
+    """
     everything = whole(lambda row: ExportedHolding(*row), _EVERYTHING)
     async with snapshot(Config(database_url=url)) as db:
         if format is None:

@@ -30,7 +30,7 @@ from rolecall.duties.shapes import DutyReference
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import ActivityEntry
 
-# Selects the rule as it was at {moment}, or as it is now if {moment} is null or before the first version.
+# SQL for the rule as it was at {moment}, or as it is now if {moment} is null or before the first version.
 # A version whose commit ended the conflict has the same time as the end of the conflict; `<` excludes it.
 _JOINS_AT = """JOIN duty_rules r ON r.id = c.rule_id JOIN identities i ON i.id = c.identity_id
     CROSS JOIN LATERAL (SELECT coalesce((

@@ -187,9 +187,10 @@ async def test_removal_that_an_import_already_reflects_does_not_limit_the_restor
     resolved: timedelta | None,
     stays_away: bool,
 ) -> None:
-    """The last import before the suspension ended the time `imported` earlier.
+    """Test a removal and an import before the suspension.
 
-    The removal was resolved the time `resolved` after that import, or never if it is None.
+    `imported` is how long before the suspension the last import ended. `resolved` is how long after the end of that
+    import the removal was resolved; None means that it was not resolved.
     """
     await suspended(client, leave)
     rows = await fetch_rows(db, "SELECT created_at FROM access_requests WHERE action = 'Suspend'")
