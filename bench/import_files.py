@@ -41,7 +41,7 @@ def assignments(accounts: int, count: int) -> list[str]:
 
 
 def changed(lines: list[str], column: int, share: float = 0.01) -> list[str]:
-    """Return the lines; in a share of them, by default one in a hundred, the value of a column is changed."""
+    """Return the lines with a changed value in a column of some of them, by default of one line in a hundred."""
     lines = list(lines)
     for i in random.Random(7).sample(range(len(lines)), int(len(lines) * share)):
         fields = lines[i].split(",")

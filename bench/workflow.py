@@ -2,8 +2,8 @@
 
     python -m bench.workflow
 
-Uses the HTTP API and the worker's own loops, on the embedded database with fsync on. In each tick 100 stages are due,
-among 1,000 or 100,000 others: its cost must depend only on the 100.
+It uses the HTTP API and the worker's own loops, on the embedded database with fsync on. In each tick 100 stages are
+due, among 1,000 or 100,000 others: its cost must depend only on the 100.
 """
 
 import asyncio

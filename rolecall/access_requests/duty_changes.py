@@ -24,7 +24,7 @@ LAST = 2**63 - 1
 _PROVISIONED = 0
 _NO_ACCESS = (Access.NONE, Access.DENY)
 DutiesOf = dict[ProposedAccess, set[UUID]]
-# A turn, with the duties that are given or taken away when the requests up to this turn are provisioned.
+# A turn, and duties that are given or taken away once the requests up to this turn are provisioned.
 _Turned = tuple[int, set[UUID]]
 
 

@@ -92,8 +92,8 @@ async def resume(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
 
 async def move_due(db: Db, now: datetime) -> bool:
     """Start and resume a batch of requests that are due; return whether more may be due."""
-    # Each of the two moves is allowed in only one status, which `min` returns. A request without a scheduled start
-    # can be postponed, and `greatest` ignores the NULL. Do not wait for locked requests: the next tick finds them.
+    # `min` returns the only status in which each of these moves is allowed. A postponed request may have no scheduled
+    # start; `greatest` ignores the NULL. Do not wait for locked requests: the next tick finds them.
     found = [
         await fetch_rows(
             db,

@@ -94,7 +94,8 @@ class Standing(msgspec.Struct, frozen=True):
     is_alone: bool = False
     # Everyone who made the request or is affected by it.
     parties: list[UUID] = []
-    # Reviewers of the awaited type: the caller if asked, and those for whom the caller has responded as a stand-in.
+    # The reviewers for whom the caller responds with the awaited type: the caller, if asked to respond, and people for
+    # whom the caller has already responded as a stand-in.
     responds_as: list[UUID] = []
     # The caller is a token whose owner made the request in person or is affected by it.
     owner_is_party: bool = False

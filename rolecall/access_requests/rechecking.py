@@ -25,7 +25,7 @@ from rolecall.settings.policy import RequestAction
 
 # The members of RuleResponse are in order of strictness.
 _STRICTNESS = list(RuleResponse).index
-# Control duties with the duties that they control.
+# Maps each control duty to the duties that it controls.
 _Controls = Mapping[UUID, set[UUID]]
 
 

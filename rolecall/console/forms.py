@@ -84,7 +84,7 @@ def put(raw: Json, name: str, value: object) -> None:
     raw[last] = value
 
 
-# A slash between spaces, or at the start or end of a line, where the part before or after it is empty.
+# Matches a slash with white space or an end of the line on each side. A part beside it may be empty.
 _SLASH = re.compile(r"(?:^|(?<=\s))/(?=\s|$)")
 
 

@@ -134,7 +134,7 @@ class _Company:
     async def _chat(self, peer: ScimPeer) -> None:
         """Create the live application and request an account in it; the request waits for the supervisor's approval."""
         asker = self._team(live.ASKER.department)[live.ASKER.position]
-        # The person who requests the account has none yet, so that the carrier has one to create.
+        # Create no account for the person who requests one, so that the carrier must create it.
         live.fill(peer, self._here(), asker)
         people = {
             "ownerId": self.ids[Who("IT Operations", 0)],

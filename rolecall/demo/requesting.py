@@ -20,7 +20,7 @@ from rolecall.identities import queries as identities
 from rolecall.settings.policy import RequirementType
 
 _ALL_SCOPES = frozenset(Scope)
-# Steps that respond to a requirement: its type, the response, and how many people respond at most.
+# Steps that respond to a requirement: its type, the response, and the maximum number of people who respond.
 _ANSWERS = {
     "approve": (RequirementType.APPROVE, Response.APPROVED, 9),
     "approve one": (RequirementType.APPROVE, Response.APPROVED, 1),

@@ -255,7 +255,10 @@ def key_of(access: ProposedAccess) -> _Key:
 
 
 def _lost(access: ProposedAccess) -> set[_Key]:
-    """Return the keys of a loss to compare with `_keys`: with the header and, if it may be a nesting, without it."""
+    """Return the keys of lost access, to compare with `_keys`.
+
+    One key has the header. If the access may be a nesting, another key has no header.
+    """
     exact = access.application_id, access.is_group, access.holder, access.header, access.section, access.permission
     return {exact, key_of(access)}
 

@@ -182,7 +182,7 @@ async def holders(db: Db, id: str, page: int, as_of: datetime | None) -> Page[Du
 # SQL for the access at a single time. PostgreSQL plans it better than a join with a list of times.
 _HELD_ONCE = """SELECT 0 AS n, d.* FROM duty_access(
     %(duties)s, %(people)s::uuid[], (%(moments)s::timestamptz[])[1]) AS d WHERE cardinality(%(places)s::int[]) > 0"""
-# All entries of one `n` have the same moment, which `max` returns; null means now.
+# All entries with the same `n` have the same moment, so `max` returns it; null means now.
 _HELD_AT_MOMENTS = """SELECT at.n, d.* FROM (
         SELECT n, max(moment) AS moment, array_agg(identity_id) AS people
         FROM unnest(%(places)s::int[], %(moments)s::timestamptz[], %(people)s::uuid[]) AS u (n, moment, identity_id)

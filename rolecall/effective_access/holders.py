@@ -100,7 +100,10 @@ class _Row(msgspec.Struct):
 
     @property
     def given(self) -> Given:
-        """Return the key of the access in requests and models: the group that the account is in, or the permission."""
+        """Return the key under which requests and models name the access.
+
+        For access through a group, it names the group that the account is in directly.
+        """
         if self.path or self.is_group:
             return self.application_id, True, "", "", self.path[0] if self.path else self.name
         return self.application_id, False, self.header, self.section, self.name
@@ -194,7 +197,7 @@ def _select(view: _View, holdings: str) -> str:
 
 
 def _seen_at(row: _Row, number: int, as_of: datetime | None) -> _Row:
-    """Return the row as of the import `number` and the moment `as_of`: without ends that came later."""
+    """Return the row as of the import `number` and the moment `as_of`; leave out ends that came later."""
     is_past = (row.matched_until or FOREVER) <= (as_of or FOREVER)
     until = None if (row.until or 0) > number else row.until
     return msgspec.structs.replace(row, until=until, matched_until=row.matched_until if is_past else None)

@@ -186,9 +186,9 @@ async def imports_by_number(db: Db, numbers: Iterable[int]) -> dict[int, ImportR
 
 
 async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetime | None) -> dict[UUID, datetime]:
-    """Return when the first import finished, for given applications and others whose first import is after `as_of`.
+    """Return when the first import of each of these applications finished.
 
-    Of the others, identity sources are included only if they have accounts.
+    Add other applications whose first import finished after `as_of`; add identity sources only if they have accounts.
     """
     rows = await fetch_rows(
         db,

@@ -246,7 +246,7 @@ class Review:
             self.acts.setdefault(made["reviewerId"], []).append((made["decidedOn"], made["itemId"], made["decision"]))
         submitted = {one["submittedOn"] for one in self.parts["submissions"]}
         for move in self.parts["moves"]:
-            # Skip the moves of submissions, which have the same time: a submission moves kept items to the next stage.
+            # Skip moves that a submission made at its own time: they only take kept items to the next stage.
             if move["movedOn"] not in submitted:
                 self.acts.setdefault(move["fromId"], []).append((move["movedOn"], move["itemId"], None))
         for acts in self.acts.values():

@@ -17,8 +17,8 @@ from rolecall.file_shapes.shapes import ColumnAccount, ColumnProposal, ContentPr
 
 # For each content, the field that the chosen column is read as.
 _FIELDS = {Content.MEMBERSHIPS: "Group", Content.PERMISSIONS: "Permission"}
-# The ways in which a column can describe the permissions that another column names, each with the field that the
-# column is read as: `place` is where a permission applies, `level` how much it allows.
+# What a column can say about the permissions that another column names, and the field that the column is then read
+# as. `place` is where a permission applies; `level` is how much it allows.
 DESCRIBING = {"place": "Section", "level": "Value"}
 # The key of a column that says where the groups named by another column apply.
 SCOPE = "scope"

@@ -239,7 +239,8 @@ def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     person = _once(view, key).fields(Content.USERS, [held.holder, *taken, *_around(view, held.holder)])
     known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and _is_sure(each)}
     if "Name" in known and key.is_unique and view.by_header[known["Name"].header].names <= _SURE:
-        # If each user has one row, every column depends on the key, so names must also look like names of people.
+        # If each user has one row, every column depends on the key, which proves nothing. So names must also look like
+        # names of people.
         del known["Name"]
     fixed = {each.header for each in view.profiles if depends_on(each, key)}
     active = known.get("Active")

@@ -36,7 +36,7 @@ _SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile|profile)(?
 # Words in headers of columns with groups that the account does not necessarily have, such as Requested Role.
 _NOT_HELD = {"max", "maximum", "previous", "former", "requested", "new"}
 _PERMISSIONS = {"permissions", "privileges", "rights", "scopes", "capabilities", "authorities"}
-# Words in headers of columns that say with yes and no whether an account has a privilege.
+# Words in headers of yes/no columns that say whether an account has a privilege.
 _PRIVILEGES = {"priv", "privs", "privilege", "permission", "perm", "right"}
 _LEAST_TICKED = 3
 _FEW_ROWS = 20

@@ -344,6 +344,7 @@ def _levels(view: View) -> list[Profile]:
     known = shared | ACCESS.keys() | NO_ACCESS
     found = [each for each in short if 2 * len({fold(value) for value in each.distinct} & known) >= len(each.distinct)]
     texts = {value for each in found for value in each.distinct}
-    # Phrases such as New York may occur in several columns too, so one of the phrases must look like a level.
+    # Other phrases, such as New York, may also occur in several columns. So if any text is a phrase, at least one text
+    # must contain a word that is common in levels.
     is_level = not any(" " in text for text in texts) or any(map(_LEVEL.search, texts))
     return found if is_level and len({*map(fold, texts)} - NO_ACCESS) <= _MOST_LEVELS else []

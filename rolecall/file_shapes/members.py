@@ -15,7 +15,7 @@ _MEMBER_NAMES = (
     "value", "id",
 )  # fmt: skip
 _ABOUT_MEMBERS = {"type", "kind", "$ref", "ref", "objectid", "upn", "samaccountname", "@odata.type", "objecttype"}
-# Attributes in a list of accounts, besides the names of each account.
+# Other attributes that members may have if they are plain accounts, such as a status.
 _STATES = {"active", "enabled", "disabled", "status", "state", "suspended", "key", "self", "timezone"}
 
 

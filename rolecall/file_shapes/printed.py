@@ -53,7 +53,7 @@ def _check_columns(found: SampleTable) -> None:
 
 
 def _is_ruled(line: str) -> bool:
-    """Return whether a line has only dashes, below several headers. A table with such a line has no delimiters."""
+    """Return whether a line underlines several headers with dashes. A table with such a line has no delimiters."""
     return _RULED.fullmatch(line.rstrip()) is not None
 
 

@@ -18,7 +18,7 @@ from rolecall.core.errors import NotFound
 from rolecall.reports.shapes import ReportDetail
 from rolecall.tokens import queries as tokens
 
-# Returns the scopes of a person; injected, because roles belong to the console.
+# A function that returns the scopes of a person. It is a parameter, because roles belong to the console.
 ScopesOf = Callable[[Db, UUID], Awaitable[frozenset[str]]]
 
 

@@ -15,15 +15,15 @@ from rolecall.reviews.population import Taking
 
 # How long the owner has to decide.
 _DUE_AFTER = timedelta(days=14)
-# Up to this many people get a review each; more people share one review. The same applies to unmatched accounts.
+# The maximum number of people who get a review each, and of unmatched accounts.
 _MOST_SINGLE = 10
 
 
 async def open_unexplained(db: Db, application_id: UUID, import_number: int, now: datetime) -> None:
     """Open reviews of unexplained access that this import shows for the first time, if `surpriseReviews` is set.
 
-    Each person and each unmatched account gets a review; many people share one, and many accounts share another.
-    The first import opens no review.
+    Each person gets a review, or all of them share one if they are more than `_MOST_SINGLE`; the same applies to
+    unmatched accounts. The first import opens no review.
     """
     rows = await fetch_rows(
         db,

@@ -212,7 +212,7 @@ def _made_from(fitting: Filter, target: PatchTarget) -> Resource:
     parts = target.path.declared.parts if target.path.declared else {}
     made: Resource = {}
     for term in terms:
-        # Only equalities determine what the new element contains.
+        # Only an `eq` comparison determines a value of the new element.
         if not isinstance(term, Comparison) or term.operator is not CompareOperator.EQ:
             raise ScimError("No value matches the filter of the path", ScimErrorType.NO_TARGET)
         declared = parts.get(term.path.lower())

@@ -58,7 +58,7 @@ async def _read(request: AnyRequest, config: Config, boundary: str, form: "_Form
                         await form.end()
                     case _:
                         await form.take(event)
-    # This raises an error if the closing boundary is missing.
+    # `close` raises an error if the closing boundary is missing.
     parser.close()
 
 

@@ -243,7 +243,7 @@ def still_broken(value: Any) -> Any:
 
 
 def is_positive(case: Any, location: ParameterLocation) -> bool:
-    """Return whether a part of a case is valid according to the document; without its own mode, it has the case's."""
+    """Return whether a part of a case was generated as valid; a part without a mode has the mode of the case."""
     info = case.meta.components.get(location)
     return (info.mode if info else case.meta.generation.mode) is GenerationMode.POSITIVE
 

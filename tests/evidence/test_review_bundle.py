@@ -31,7 +31,7 @@ WITHOUT_ADA = MEMBERSHIPS.replace("ada,Clerks\n", "")
 
 @pytest.fixture
 async def review(client: httpx2.AsyncClient, db: Db, config: Config) -> str:
-    """Review a payroll: one decision is undone, two are made together, and one access is revoked and removed."""
+    """Review a payroll: undo one decision, make two together, and revoke a membership that an import then removes."""
     grace = await an_identity(db, "Grace", "Hopper", email="grace@example.com")
     for name in ("Ada", "Bob", "Cleo"):
         await an_identity(db, name, "Own", email=f"{name.lower()}@example.com", supervisorId=str(grace))

@@ -28,7 +28,7 @@ def of_samples(*names: str) -> pytest.MarkDecorator:
 
 @pytest.fixture
 def samples() -> None:
-    """Require the folder of samples in continuous integration; skip elsewhere."""
+    """If there is no folder of samples, fail in continuous integration and skip the test elsewhere."""
     if not FOLDER.is_dir():
         said = f"{FOLDER} is missing: put the samples beside the checkout, or name them in ROLECALL_SAMPLES"
         if os.environ.get("CI"):

@@ -34,7 +34,7 @@ _STILL_NAMED = "a removed account is still named"
 
 
 class HoldingComparison:
-    """Compare memberships and assignments in parts (`read/parts.py`), then the groups and permissions in their rows."""
+    """Compare memberships and assignments in parts (`read/parts.py`), then the groups and permissions they name."""
 
     def __init__(
         self, state: CurrentState, number: int, accounts: AccountsAfter, deltas: FileDeltas, unchanged: set[Content]
@@ -52,7 +52,7 @@ class HoldingComparison:
         self.stale: set[Content] = set()
 
     async def changes(self) -> AsyncIterator[ChangeSet | Doubt]:
-        """Yield the changes of a few parts at a time, the last with those of groups and permissions.
+        """Yield the changes of a few parts at a time; the last yield also has the changes of groups and permissions.
 
         If the changes are doubtful, yield a Doubt and stop.
         """

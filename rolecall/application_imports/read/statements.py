@@ -160,7 +160,7 @@ def _status(table: ReadTable, field: str, column: str, words: Mapping[object, st
 
 
 def _accesses(table: ReadTable) -> Iterator[str]:
-    """State how each word of a column that grants and denies is read."""
+    """State how each word is read in a column that says whether rows grant or deny access."""
     source = None if table.shape.unpivot else _source(table, "Access")
     if source and table.read.frame.height:
         yield f"{_in_words(source)} is read as follows: {_meanings(table, table.read.frame, 'Access', 'access', {})}"

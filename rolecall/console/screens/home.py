@@ -58,7 +58,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
             "attention": await _attention(db, caller, now),
             "failing_reports": await reports.failing(db) if Scope.CONFIG_MANAGE in caller.scopes else [],
             "open_conflicts": await conflicts.open_count(db),
-            # The first of `reviews_as` is the person.
+            # Skip the first entry of `reviews_as`, which is the person.
             "reviews": await reviews.waiting_for(db, person.id, person.reviews_as()[1:]),
             "overdue_reviews": await workspace.count_overdue(db, now),
             "unreviewed": await coverage.overdue_count(db, now),

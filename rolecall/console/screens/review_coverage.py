@@ -48,7 +48,7 @@ def _day(moment: datetime) -> str:
 
 
 def _mark(review: ReviewInMap, now: datetime) -> tuple[datetime, CoverageMark]:
-    """Return the day of a review, in the time zone of `now`, and its mark."""
+    """Return when a review was completed or is due, in the time zone of `now`, and its mark in the map."""
     href = f"/reviews/{review.id}"
     if review.completed_on:
         done = review.completed_on.astimezone(now.tzinfo)
