@@ -51,7 +51,7 @@ ACCOUNTS = FrozenListing(
     key={"a.username": "text"},
     make=_account_item,
 )
-# Matches also change between imports, so the number of the last matching is part of the version.
+# Matches also change between imports, so the count of matchings is part of the version.
 ACCOUNTS_BY_MATCH = replace(
     ACCOUNTS,
     rows=f"{ACCOUNTS.rows} AND a.match = %(match)s",
@@ -129,7 +129,8 @@ async def _matched_at(db: Db, application_id: UUID, page: int, moment: datetime,
     )
 
 
-# A username prefix, ignoring case. The indexed skeleton also equates look-alike letters, so check the prefix too.
+# SQL that is true if a username begins with %(beginning)s, ignoring case. The indexed skeleton also equates look-alike
+# letters, so compare the letters too.
 BEGINS = f"""username_skeleton(username) >= username_skeleton(%(beginning)s)
     AND username_skeleton(username) < username_skeleton(%(beginning)s) || {LAST_KEY}
     AND starts_with(username_key(username), username_key(%(beginning)s))"""

@@ -317,7 +317,7 @@ def _is_from_here(request: AnyRequest, config: Config) -> bool:
     if site is not None:
         # `same-site` is not enough: it includes other hosts of the same domain.
         return site == "same-origin"
-    # Browsers send one of the two headers with a form. A request with neither header is not from a browser.
+    # Browsers send Sec-Fetch-Site or Origin with a form. A request with neither header is not from a browser.
     origin = request.headers.get("origin")
     return origin is None or _parts(origin).netloc in (request.headers.get("host"), urlsplit(config.base_url).netloc)
 

@@ -52,7 +52,7 @@ def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows 
 
 
 def _repeats(cells: Cells, merged: Sequence[int]) -> bool:
-    """Return whether a row repeats the values of the row above: in such a file, blank cells are not merged cells."""
+    """Return whether any row repeats the values of the row above; if so, blank cells are not merged cells."""
     return any(row[0] and all(row[n] == above[n] for n in merged) for above, row in pairwise(cells))
 
 

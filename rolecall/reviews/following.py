@@ -139,7 +139,7 @@ _OF_MODELS = "(r.type = 'Model' OR r.explained = 'by model')"
 
 
 async def _follow_models(db: Db, now: datetime) -> None:
-    """Mark flagged models Remediated if they were changed; flag them again if they give the same access again."""
+    """Mark flagged model items Remediated if the model changed; flag them again if it gives the same access again."""
     await _lock_reviews(
         db,
         f"""{_OF_MODELS} AND EXISTS (SELECT FROM review_items c WHERE c.review_id = r.id AND c.subject = 'Model'

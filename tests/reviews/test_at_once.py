@@ -25,7 +25,7 @@ WAITS = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"
 async def test_item_is_not_restored_in_a_review_that_is_being_closed(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
-    """The last decisions are submitted while the application of withdrawn items is taken out of the archive."""
+    """The last decisions are submitted while the application of withdrawn items is restored from the archive."""
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     first, *_ = await items_of(client, review)

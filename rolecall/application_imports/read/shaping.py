@@ -53,7 +53,7 @@ def _in_matrix(matrix: Unpivot) -> list[str]:
 
 
 class ShapedTable:
-    """A table while its shape is applied, key by key."""
+    """A table to which the keys of a shape are applied one after another."""
 
     def __init__(self, table: Table, mapping: Mapping[str, str], content: Content) -> None:
         self.headers = list(table.headers)

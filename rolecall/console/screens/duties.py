@@ -203,7 +203,7 @@ async def change_duty(db: Db, id: str, form: Form, facts: Facts) -> HtmlPage | S
 async def _to_confirm(db: Db, id: str, form: Form, facts: Facts) -> DutySimulation | None:
     """Return the simulation of a change that would begin or end conflicts.
 
-    Return None if there is nothing to confirm, or if the form confirms these patterns.
+    Return None if the change begins and ends no conflict, or if the person has confirmed these patterns.
     """
     # Compare words, because browsers change line endings.
     if "confirmed" in form and first(form, "confirmed").split() == first(form, "patterns").split():
