@@ -60,7 +60,7 @@ _SEED = [
                    'response', 'Warn', 'conflicts', jsonb_build_array(md5('duty ' || 1 + n %% {DUTIES})::uuid,
                    md5('duty ' || 1 + (n + 1 + n / {DUTIES}) %% {DUTIES})::uuid)), 'rule ' || n, now(), now()
         FROM generate_series(1, {RULES}) AS n""",
-    # VACUUM summarizes the new pages in BRIN indexes, as an import does itself.
+    # VACUUM summarizes the new pages in BRIN indexes; an import does this itself.
     "VACUUM ANALYZE",
 ]
 _JOIN = """

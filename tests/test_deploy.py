@@ -23,7 +23,7 @@ def test_only_settings_that_exist_are_set() -> None:
     texts = [path.read_text() for path in DEPLOY.rglob("*") if path.is_file()]
     named = set(re.findall(r"\bROLECALL_[A-Z_]+\b", "\n".join(texts)))
 
-    assert named - SETTINGS == {"ROLECALL_HOST"}  # compose.yaml uses it for the proxy
+    assert named - SETTINGS == {"ROLECALL_HOST"}  # compose.yaml uses this variable for the proxy.
 
 
 @pytest.mark.parametrize("name", OURS)

@@ -81,7 +81,7 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
     found = (await separation.conflicts_created(db, [new]))[0] if new and not problems else []
     problems += separation.refusals(new, found) if new else []
     body = check(NewRequestBody, raw, facts, problems)
-    # `check` has raised an error if the request could not be read.
+    # `check` raises an error if `read_request` returned None.
     assert new
     new = msgspec.structs.replace(new, scheduled_start=body.scheduled_start, comment=body.comment)
     (id,) = await create_enriched(db, caller, [new], facts.now, [found])

@@ -166,7 +166,7 @@ async def cancel_with_reasons(db: Db, why: Mapping[UUID, str], now: datetime) ->
 
 
 async def withhold_from(db: Db, identity_id: UUID, now: datetime) -> None:
-    """Cancel requests, not provisioned yet, that would give access to an identity that has just become inactive."""
+    """Cancel unprovisioned requests that would give access to an identity that has just become inactive."""
     # Resolved requests stay, because their access is removed with the account.
     await withhold(db, await lock_unfinished(db, identity_id), now)
 

@@ -131,7 +131,7 @@ async def counts(db: Db, application_id: UUID) -> dict[str, int]:
 
 
 class Fit(msgspec.Struct):
-    """A person whom a disputed account may belong to."""
+    """A person to whom a disputed account may belong."""
 
     id: UUID
     name: str

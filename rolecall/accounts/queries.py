@@ -114,7 +114,7 @@ async def accounts_of(
 
 
 async def _matched_at(db: Db, application_id: UUID, page: int, moment: datetime, match: Match) -> Page[AccountItem]:
-    """List the accounts with this match at a past moment. Pages are not stored: matches change between imports too."""
+    """List the accounts with this match at a past moment. Matches change between imports, so do not store pages."""
     rows = f"{_PAST_ACCOUNTS.rows} AND m.match = %(match)s"
     return await fetch_page(
         db,

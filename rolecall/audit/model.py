@@ -147,7 +147,7 @@ def sighting(by: int, chain: int, number: int, hash: str) -> Mark:
 class Walk:
     """Follow all chains at once, in the order of entry numbers, and remember the first entry that is wrong.
 
-    Every marked entry must exist, and each chain must end at its head.
+    The entry of every mark must exist with the hash of the mark, and each chain must end at its head.
     """
 
     def __init__(self, marks: Sequence[Mark], heads: Sequence[Head]) -> None:

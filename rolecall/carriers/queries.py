@@ -336,7 +336,7 @@ async def progress(db: Db, request: AccessRequestDetail) -> CarrierProgress | No
 
 
 async def progress_mark(db: Db, request_id: UUID) -> str:
-    """Return a token that changes whenever the status of a request or the progress of its carrier changes."""
+    """Return a string that changes whenever the status of a request or the progress of its carrier changes."""
     found = await fetch_value(
         db,
         """SELECT concat_ws(' ', r.status, k.state, k.attempts, extract(epoch FROM k.next_on)::bigint,

@@ -111,7 +111,7 @@ def _report(file: Path, mistakes: "list[tuple[int, errors.Problem]]") -> int:
         click.echo(f"{file}:{line}: {problem.field}: {problem.message}", err=True)
     count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
     report(errors.Failed(f"{count}; nothing was applied"))
-    # The exit code of invalid input in `calling.py`.
+    # The exit code for invalid input, as in `calling.py`.
     return 5
 
 

@@ -1,4 +1,4 @@
-"""Compute the matrix of duties and the number of conflicts over time, and list exceptions that wait for a person."""
+"""Compute the matrix of duties and the number of conflicts over time, and list exceptions that a person can approve."""
 
 from datetime import datetime
 from uuid import UUID

@@ -47,7 +47,7 @@ async def list_conflicts(db: Db, query: dict[str, Any], config: Config, now: dat
 
 @operation("GET", "/{id:str}", scope=_READ)
 async def get_conflict(db: Db, id: str, now: datetime) -> ConflictDetail:
-    """Get one conflict with the access on each side, and the groups that give several of its duties by themselves."""
+    """Get one conflict with the access on each side, and the groups that each give several of its duties."""
     return await queries.get(db, id, now)
 
 

@@ -127,7 +127,7 @@ def marked(text: str) -> str:
 
 
 def _as_word(text: str) -> str:
-    """Reduce text to letters, digits and dashes, so that it is safe in a command that people paste into a shell."""
+    """Reduce text to a-z, 0-9 and dashes, so that it is safe in a command that people paste into a shell."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 

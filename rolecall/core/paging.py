@@ -144,7 +144,7 @@ def _select(listing: Listing[Any], filters: frozenset[str]) -> str:
     conditions = "".join(f" AND {column} = %({column})s" for column in filters)
 
     def rows_from(start: str, comparison: str) -> str:
-        # Row comparison over the whole index key forces that index, independent of planner statistics.
+        # Row comparison over the whole index key forces that index, regardless of the planner's statistics.
         bounds = [f"({', '.join(index)}) {comparison} ({', '.join([*(f'place.{c}' for c in lead), start])})"]
         if lead:
             bounds.append(f"({', '.join(lead)}) {way.until} ({', '.join(f'place.{c}' for c in lead)})")

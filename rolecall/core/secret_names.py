@@ -109,7 +109,7 @@ _VALUES_OF_PAIRS = (
 )  # fmt: skip
 # A member of JSON with its value, which may be truncated. A list or an object ends at the first closing bracket.
 _MEMBER = re.compile(r"""("((?:[^"\\]|\\.)*)"\s*:\s*)("(?:[^"\\]|\\.)*"?|\[[^\]]*\]?|\{[^}]*\}?|[^\s,\]}]+)""")
-# A name with its value in plain text.
+# In text that is not JSON: a name with its value, such as `name=value` or `name: value`.
 _ASSIGNED = re.compile(r"((\w[\w.-]*)\s*[=:]{1,2}\s*)(\"[^\"]*\"?|[^\s,;|\"]+)")
 
 

@@ -509,7 +509,7 @@ def check_reviewers(review: Review) -> Iterator[str]:
 
 
 def check_openings(review: Review) -> Iterator[str]:
-    """Check three fields of each item: why its reviewer was replaced, whether it is in the random sample, its stage."""
+    """Check why the reviewer of each item was replaced, whether the item is in the random sample, and its stage."""
     for item in review.items:
         moved = review.moved[item["id"]]["reason"] if item["id"] in review.moved else None
         if moved is None and last_change(review, item, "Reviewer Replaced"):

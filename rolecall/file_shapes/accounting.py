@@ -25,7 +25,7 @@ _MOST_RESTS = 8
 _MOST_MEMBERS = 200
 # With fewer different values, two columns may correspond one to one by chance.
 _SEVERAL = 4
-# The status fields. The pattern matches the `how` of a column that is read only as status fields.
+# The status fields. `_STATUS_ALONE` matches the `how` of a column that is read only as one or more of them.
 _STATUSES = ("Active", "Locked", "Status")
 _STATUS_ALONE = re.compile(rf"(?:{'|'.join(_STATUSES)})(?: and (?:{'|'.join(_STATUSES)}))* of [a-z ]+")
 _NOTHING = {fold(word) for word in (*NOTHING_HELD, *REFUSES)}

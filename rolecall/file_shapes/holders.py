@@ -242,7 +242,7 @@ _OVERLAP = 0.5
 
 
 def agree_on_username(view: View, users: Part, named: set[str]) -> bool:
-    """Read usernames from the column that memberships or permissions refer to; return whether this is a change."""
+    """Read usernames from the column that memberships or permissions refer to; return whether the column changed."""
     shares = {each.header: _overlap(each, named) for each in view.profiles}
     best = max(shares, key=lambda header: shares[header], default=None)
     if best is None or shares[best] < _OVERLAP:

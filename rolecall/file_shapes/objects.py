@@ -100,7 +100,7 @@ def _add_container(
 
 
 def _add_part(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Add the column of a table to its name: a right on one column is less than a right on the whole table."""
+    """Append the column to the name of its table: a right on one column is less than a right on the whole table."""
     object, part = fields.get("Section"), view.named(_PARTS)
     used = {each.header for each in fields.values()}.union(shape.get("split", {}))
     if object is None or part is None or not part.values or part.header in used:

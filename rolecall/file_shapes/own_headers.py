@@ -9,9 +9,9 @@ _DESCRIBED = (Content.USERS, Content.GROUPS)
 
 
 def resolve_headers(view: View, part: Part) -> None:
-    """Read unused columns named like a field as this field if the rows are users or groups; otherwise ignore them.
+    """Map unused columns that are named like a field to that field if the rows are users or groups.
 
-    For example, a permission of a user has no group, even if a column is called Role.
+    In other contents, ignore such columns: a permission of a user has no group, even if a column is called Role.
     """
     names = {same_header(name): field for field in FIELDS[part.content] for name in (field, *ALIASES.get(field, ()))}
     unpivot = part.shape.get("unpivot", {})

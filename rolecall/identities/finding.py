@@ -251,7 +251,7 @@ async def bearers(db: Db, email: str) -> list[Candidate]:
 async def meant_by_confirmed(db: Db, words: str) -> list[Candidate]:
     """Return at most 20 people with exactly this name, confirmed e-mail, employee ID or id."""
     said = " ".join(words.replace("\x00", "").split())
-    # A match by e-mail counts only if the e-mail is confirmed; `bearers` returns these people.
+    # Replace the matches by e-mail with the people from `bearers`, because an unconfirmed e-mail does not count.
     others = [each for each in await meant(db, words) if each.email.lower() != said.lower()]
     return others + [each for each in await bearers(db, said) if each not in others]
 

@@ -1,4 +1,4 @@
-"""Read what the console shows about reviews, apart from their items: progress, moved items, reviews that wait."""
+"""Read what the console shows about reviews apart from lists of items, such as progress and reassignments."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -11,7 +11,7 @@ from rolecall.core.caller import Caller
 from rolecall.core.errors import RolecallError
 
 Resource = dict[str, Any]
-# It differs from the prefix of API tokens, so that each kind of token is rejected where the other is expected.
+# This prefix differs from that of API tokens, so that each kind of token is rejected where the other is expected.
 PREFIX = "rcs"
 # Changes are imported after this time, even if further changes keep arriving.
 LONGEST_WAIT = timedelta(hours=1)

@@ -188,7 +188,7 @@ class SourceAccess(msgspec.Struct, frozen=True):
     config: Config
     # The maximum total time that the client spends waiting before retries.
     max_wait_seconds: float
-    # Only for SCIM Push, whose records are in the database of the service.
+    # Used only for SCIM Push, whose records are in the database of the service.
     pool: Pool | None = None
     application_id: UUID | None = None
 

@@ -1,7 +1,7 @@
 """Test that every list of the console has an export with the same content.
 
-The screens are read from the application. Every table must declare which list it shows, or that it is only part of a
-record or of a list on another screen. Therefore a new list without an export fails a test.
+The screens are those of all registered routes. Every table must declare which list it shows, or that it is only part
+of a record or of a list on another screen. Therefore a new list without an export fails a test.
 """
 
 import re

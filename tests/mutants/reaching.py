@@ -135,7 +135,10 @@ class Reach:
         return self.breadth[test] * max(self.seconds[test], 0.1) / max(covered, 1) ** 2
 
     def is_only_in_its_file(self, mutant: Mutant) -> bool:
-        """Return whether only constants of its file use the mutant on import. If so, no module has to be reloaded."""
+        """Return whether, on import, only constants of its own file depend on the mutant.
+
+        If so, no module has to be reloaded.
+        """
         waiting = seen = {(_package(mutant.file), name) for name in mutant.names}
         while waiting:
             waiting = {further for name in waiting for further in self.derived[name]} - seen

@@ -168,7 +168,7 @@ async def test_role_transition_applies_its_fields_on_the_effective_date(
     assert event["affectedIdentity"] == identity
     assert "Changed last name, supervisor id, custom field 1" in [entry["content"] for entry in event["activity"]]
 
-    # After the changes are applied, the event shows later changes of the person.
+    # A completed event shows the current fields of the person, including later changes.
     await db.execute("UPDATE identities SET title = 'Analyst' WHERE id = %s", (ada,))
     assert (await read(client, event))["affectedIdentity"]["title"] == "Analyst"
 

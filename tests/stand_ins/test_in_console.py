@@ -1,4 +1,4 @@
-"""Test how the console shows stand-ins, and how people name them and respond there."""
+"""Test how the console shows stand-ins, and how people name stand-ins and respond for others in it."""
 
 import re
 from datetime import UTC, datetime, timedelta

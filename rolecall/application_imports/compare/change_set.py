@@ -52,7 +52,7 @@ class ChangeSet:
         self.inserts.append(Insert(into, rows.with_columns(ordered_ids(rows.height), application)))
 
     def change(self, relation: Relation, change: Difference, indexes: dict[str, NameIndex]) -> None:
-        """Add a difference. `indexes` has an index for each key column that may be missing, to look up its numbers."""
+        """Add a difference. `indexes` maps key columns that may be missing to the indexes that return their numbers."""
         for column, index in indexes.items():
             change = Difference(
                 *(

@@ -105,7 +105,7 @@ async def rejects_of(db: Db, id: UUID, caller: Caller, page: int) -> Page[Reject
 
 
 async def _version_of(db: Db, id: UUID, caller: Caller) -> object:
-    """Return the end of the last run of a dry run, or else its status; raise NotFound if another caller created it."""
+    """Return when a dry run ended, or its status if it has not; raise NotFound if another caller created it."""
     (version,) = await _own(db, "SELECT coalesce(ended_at::text, status)", id, caller)
     return version
 

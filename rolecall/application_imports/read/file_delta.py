@@ -100,7 +100,7 @@ class FileDelta:
         return [reading_of(file.name, self.content, account, lines[i]) for i, (file, account) in files]
 
     def part(self, *numbers: int) -> "DeltaPart":
-        """Return the rows of these parts. Without numbers, the delta must consist of one part."""
+        """Return the rows of the parts with these numbers, which may be omitted if the delta has only one part."""
         parts = numbers or (0,)
         return DeltaPart(self, self.after.part(*parts), self.removed.part(*parts) if self.removed else None)
 

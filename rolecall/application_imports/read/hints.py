@@ -58,7 +58,7 @@ def _gives_blank_status(shape: FileShape | None) -> bool:
 
 
 def _invisible(header: str, names: pl.Series) -> Iterator[str]:
-    """Yield a sentence about names with zero-width characters, because people cannot see the difference."""
+    """Yield a sentence about names with zero-width characters, which people cannot see."""
     other = names.filter(names.str.len_bytes() != names.str.len_chars())
     odd = other.filter(other.str.contains(f"[{ZERO_WIDTH}]")).str.strip_chars().unique(maintain_order=True)
     if not len(odd):

@@ -75,7 +75,7 @@ class RowParts:
             self._write(part, rows)
 
     def part(self, *numbers: int) -> pl.DataFrame:
-        """Return the rows of these parts."""
+        """Return the rows of the parts with these numbers."""
         if self.parting.count > 1:
             return pl.concat([self._empty, *(rows for number in numbers for rows in self._read(number))])
         if len(self._frames) != 1:

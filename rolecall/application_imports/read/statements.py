@@ -256,7 +256,7 @@ def _ignored(table: ReadTable) -> Iterator[str]:
 
 
 def _stated_elsewhere(table: ReadTable) -> Iterable[str]:
-    """State nothing: the file, its columns or its questions show the setting, or `_left_out` counts its rows."""
+    """Return no sentence: the setting is shown elsewhere, or `_left_out` counts the rows that it leaves out."""
     return ()
 
 

@@ -82,7 +82,7 @@ async def _trend(db: Db, now: datetime) -> Markup | None:
     steps = await overview.counts_over_time(db, start, now)
     if not steps:
         return None
-    title = f"Conflicts over 12 months, {steps[-1][1]:,} at the end"
+    title = f"Conflicts over the last 12 months; now {steps[-1][1]:,}"
     levels = [ChartLevel(moment, count, "", "", "") for moment, count in steps]
     return step_line(title, "conflicts", levels, start, now, NARROW)
 
