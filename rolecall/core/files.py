@@ -45,7 +45,7 @@ _OUTCOME_UNKNOWN = (OperationalError, InterfaceError, CancelledError)
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Return whether the error means that the disk of the service or of the database is full."""
+    """Return whether the error means that the disk of the service or of the database is full, or a quota is used up."""
     return isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT))
 
 

@@ -33,7 +33,7 @@ from rolecall.effective_access.shapes import (
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import PersonReference
 
-# Later than every stored time: the end of an open period, and the time of queries about the present.
+# A time after every stored time, used as the end of open periods and as the time of queries about the present.
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 # The key of granted access in requests and models: application, whether the access is to a group, header, section and
 # permission. The header of a group is left out, because imports may change it.

@@ -29,7 +29,7 @@ MANIFEST, SEAL = "manifest.json", "manifest.sha256"
 # The hash that precedes the first entry of each chain.
 START = "00" * 32
 _EVERY = {"audit.jsonl", "heads.json", "imports.json", "links.txt", "report.html", "verify.py"}
-# The members of each kind of bundle. A forger could leave out a member together with what it says.
+# The members of each kind of bundle. They must match exactly, so that a forger cannot leave out a whole member.
 KINDS = {
     "person": _EVERY | {f"{name}.json" for name in ("identity", "access", "events", "requests", "conflicts")},
     "review": _EVERY

@@ -45,9 +45,9 @@ Values = dict[str, Any]
 def people(words: str, limit: int | None = None, more: str = "", *, whole: bool = False) -> tuple[str, Values]:
     """Return a WITH clause `found` that selects the people who match the words, and its parameters.
 
-    An id, an employee ID and an e-mail match exactly, a name matches by prefix. Words with `@` also match an e-mail by
-    prefix. With `whole`, names match exactly, and nothing matches by prefix. Each subquery scans one index in order, so
-    that its cost does not depend on the planner's estimates.
+    Ids, employee IDs and e-mails match exactly; names match by prefix. Words with `@` also match e-mails by prefix.
+    With `whole`, names match exactly, and nothing matches by prefix. Each subquery scans one index in order, so that
+    its cost does not depend on the planner's estimates.
     """
     # PostgreSQL refuses NUL characters. Employee IDs and e-mails are also compared with the spaces as typed.
     said = words.replace("\x00", "")

@@ -274,7 +274,7 @@ async def _reopen_returned(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def _reopen_kept(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Flag items, at most once, if their request was completed but a later import still shows their access."""
+    """Reopen items, at most once, if their request was completed but a later import still shows their access."""
     which = f"""(c.status = 'Flagged' AND c.accepted_until IS NULL
                 OR c.status = 'Approved' AND c.decision = 'Keep Until')
                AND c.reopened_on IS NULL AND {_COVERED} AND EXISTS (

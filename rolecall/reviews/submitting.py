@@ -94,7 +94,7 @@ async def _moment(db: Db, review_id: UUID, own: Sequence[_Own], now: datetime) -
 
 
 async def _own_items(db: Db, review: ReviewDetail, reviewer_id: UUID) -> list[_Own]:
-    """Lock and return the items that the reviewer has not submitted, in order."""
+    """Lock and return the reviewer's items that are neither submitted nor withdrawn, in order."""
     rows = await fetch_rows(
         db,
         """SELECT id, status, decision, stage, subject <> 'Model' AND under_id IS NULL AND stage < %(stages)s,

@@ -274,7 +274,10 @@ async def undecided_items(db: Db, review_id: UUID, reviewer_id: UUID) -> list[UU
 
 
 async def items_left(db: Db, review_id: UUID, opened_on: datetime, zone: str) -> list[tuple[datetime, int]]:
-    """Return how many items were undecided when the review was opened and at the end of each day with decisions."""
+    """Return how many items were undecided when the review was opened and after the last decision of each day.
+
+    Withdrawn items are not counted.
+    """
     rows = await fetch_rows(
         db,
         """SELECT max(decided_on), count(*) FILTER (WHERE decided_on IS NOT NULL), count(*)

@@ -169,6 +169,6 @@ def member_ids(values: object) -> dict[str, str]:
         if not isinstance(value, str) or guid(value) is None:
             raise invalid_value(f"The member {str(value)[:50]!r} does not exist; send the id of a user or group")
         display = each.get("display") if isinstance(each, dict) else None
-        # One key per member: INSERT … ON CONFLICT DO UPDATE fails if it meets the same row twice.
+        # Keep each member once: INSERT … ON CONFLICT DO UPDATE fails if it meets the same row twice.
         found[value.lower()] = _text(display, "display")[:LONGEST_NAME] if isinstance(display, str) else ""
     return found

@@ -19,7 +19,7 @@ from tests.builders import CONNECTOR, a_token, an_application
 JSON = {"Content-Type": "application/json"}
 NEW_TOKEN = b'{"name": "stolen", "expiresInDays": null, "scopes": ["tokens:manage"]}'
 COUNT_TOKENS = "SELECT count(*) FROM tokens"
-# Not in WRITES: operations that read a multipart body.
+# Operations that read a multipart body; they are not in WRITES.
 _OTHERS = ("/upload", "/dry-run", "/propose")
 WRITES = [
     route

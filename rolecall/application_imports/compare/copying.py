@@ -20,7 +20,7 @@ _TYPES: dict[str, pl.DataType] = {
 
 
 async def copy_in(db: Db, into: str, frame: pl.DataFrame) -> None:
-    """Insert the rows of `frame`; `into` names a table and its columns. Send a piece while the next is encoded."""
+    """Insert the rows of `frame`; `into` names a table and its columns. A piece is sent while the next is encoded."""
     pieces = _as_csv(frame)
     async with db.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN (FORMAT csv)") as copy:
         piece = next(pieces, b"")

@@ -34,7 +34,7 @@ class Records(NamedTuple):
 def read_json(text: bytes, path: str | None) -> Records:
     """Read JSON records. `path` is the path to their list, such as `Resources` or `data.users`.
 
-    Without a path, accept JSON Lines, a list, or an object that contains the list.
+    Without a path, accept JSON Lines, a list, an object that contains the list, or several of these documents.
     """
     lines = text.strip().split(b"\n")
     if path is None and len(lines) > 1 and text.lstrip().startswith(b"{"):
@@ -108,7 +108,7 @@ def records_in_pieces(text: bytes, first: int = 1) -> Iterator[tuple[int, list[t
 
 
 def records_by_line(text: bytes, first: int = 1) -> list[tuple[int, Record]] | None:
-    """Return the object on each line, with the number of the line; None if a line is not an object."""
+    """Return the object on each non-blank line, with the line number; None if such a line is not an object."""
     found: list[tuple[int, Record]] = []
     for number, line in enumerate(text.split(b"\n"), first):
         if line.strip():

@@ -48,7 +48,7 @@ class RejectedLine(NamedTuple):
 class FileRows(NamedTuple):
     """Typed rows.
 
-    `frame` has the columns of the content, and the place of each row: `file` (a position) and `line`.
+    `frame` has the columns of the content and, for each row, the index of its file (`file`) and its `line`.
     """
 
     frame: pl.DataFrame
