@@ -73,7 +73,7 @@ async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
 async def tokens_to_look_at(db: Db, now: datetime) -> list[Attention]:
     """Count the valid tokens with refused scopes: scopes that the owner of the token may no longer use."""
     count = len(await tokens.with_refused_scopes(db, now))
-    return [Attention(count, "API tokens whose owner lacks rights", "/settings/tokens")] if count else []
+    return [Attention(count, "API tokens with scopes that their owner lacks", "/settings/tokens")] if count else []
 
 
 async def notifications_to_look_at(db: Db, now: datetime) -> list[Attention]:

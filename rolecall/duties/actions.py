@@ -79,7 +79,7 @@ async def delete_duty(db: Db, id: str) -> None:
         names = ", ".join(rule.name for rule in duty.rules)
         raise Conflict(f"Duty {duty.name} is used in rules ({names}): remove it there first")
     if await queries.is_on_record(db, known):
-        raise Conflict(f"Duty {duty.name} is on record in past conflicts: remove its patterns instead")
+        raise Conflict(f"Past conflicts refer to the duty {duty.name}. Remove its patterns instead of the duty")
     # duty_holders has no foreign key, because checking it would be slow when thousands of people get a duty.
     # Fires the trigger recheck_requests_on_delete in schema/access_requests.sql.
     await execute(db, "DELETE FROM duty_holders WHERE duty_id = %(id)s", id=known)

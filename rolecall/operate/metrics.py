@@ -73,7 +73,7 @@ async def _reviews(db: Db, now: datetime) -> Iterator[Metric]:
     return iter(
         [
             _by("reviews", "Unfinished reviews, by status.", "status", numbers.by_status),
-            _gauge("review_items_pending", "Items of reviews without a decision.", numbers.pending_items),
+            _gauge("review_items_pending", "Review items without a decision.", numbers.pending_items),
             _gauge("review_items_flagged", "Flagged items that are not remediated.", numbers.flagged_items),
             _gauge("reviews_overdue", "Open reviews whose due date has passed.", numbers.overdue_reviews),
             _gauge(
