@@ -1,4 +1,4 @@
-"""Use the sample company as a new user does: start it, paste the printed calls, look around."""
+"""Test the sample company: how it starts and stops, its records, and the calls that it prints."""
 
 import json
 import re

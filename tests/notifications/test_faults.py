@@ -1,4 +1,4 @@
-"""Test what can go wrong: faults of servers, recipients who left, chats that are not allowed, and hostile names."""
+"""Test faults of mail servers, recipients who left, chats that are not allowed, and hostile names."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Test what happens between a decision and its proof: new requests, leaves, archived applications, changed models."""
+"""Test reviews between a decision and the import that verifies it: new requests, wrong files, changed models."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Test a rollback during a review: old data proves no removal, and access that it shows again is reviewed."""
+"""Test a rollback during a review: it proves no removal, and it restores items that a wrong file withdrew."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Test the retention and the metrics of deliveries, and deliveries that are created while a hook is disabled."""
+"""Test the retention and the metrics of deliveries, and deliveries that are created while a hook is being disabled."""
 
 from collections import Counter
 from datetime import timedelta
