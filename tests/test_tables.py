@@ -61,6 +61,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("applications", "import_log"): "the detail of an application shows its last import",
     ("applications", "sources"): "a schedule with locations and a live source exclude each other",
     ("applications", "carriers"): "an identity source and a carrier exclude each other",
+    ("applications", "scim_pushes"): "an application with SCIM tokens cannot become an identity source",
     ("accounts", "entitlements"): "a person may rate a group or permission higher than the import does, or privileged",
     ("accounts", "application_totals"): "an import ends with new totals, so their number is the version of a list",
     ("entitlements", "application_totals"): "an import ends with new totals, so their number is the version of a list",

@@ -94,6 +94,7 @@ class Current(msgspec.Struct, frozen=True):
     located: frozenset[str] = frozenset()
     has_source: bool = False
     has_carrier: bool = False
+    has_push: bool = False
 
 
 async def _current(db: Db, id: UUID) -> Current:
@@ -104,16 +105,17 @@ async def _current(db: Db, id: UUID) -> Current:
                    FROM file_groups g JOIN connectors c ON c.id = g.connector_id WHERE c.application_id = a.id),
                   (SELECT s.locations FROM schedules s WHERE s.application_id = a.id),
                   EXISTS (SELECT FROM sources s WHERE s.application_id = a.id),
-                  EXISTS (SELECT FROM carriers c WHERE c.application_id = a.id)
+                  EXISTS (SELECT FROM carriers c WHERE c.application_id = a.id),
+                  EXISTS (SELECT FROM scim_pushes p WHERE p.application_id = a.id)
            FROM applications a WHERE a.id = %(id)s FOR UPDATE OF a""",
         id=id,
     )
     if not rows:
         raise NotFound("Application", id)
-    is_identity_source, guard, groups, locations, has_source, has_carrier = rows[0]
+    is_identity_source, guard, groups, locations, *parts = rows[0]
     guard = msgspec.convert(guard, Guard) if guard else (await settings.get(db)).guard
     known = {name: Group(*group) for name, group in (groups or {}).items()}
-    return Current(id, is_identity_source, guard, known, frozenset(locations or ()), has_source, has_carrier)
+    return Current(id, is_identity_source, guard, known, frozenset(locations or ()), *parts)
 
 
 async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
@@ -141,6 +143,15 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
         )
     if given is True and current.has_carrier:
         problems.append(Problem("isIdentitySource", "An identity source cannot have a carrier; remove the carrier"))
+    # The tokens were created without `identities:write`, and what they pushed would become people.
+    if given is True and current.has_push and not current.is_identity_source:
+        problems.append(
+            Problem(
+                "isIdentitySource",
+                "Users pushed by SCIM would become people; remove the live source, which revokes its tokens, and set it"
+                " again when the application is an identity source",
+            )
+        )
     name = str(raw.get("name", "")).strip()
     if await _is_taken(db, name, current.id):
         problems += _taken(name).problems

@@ -108,10 +108,11 @@ async def revoke_push_token(db: Db, caller: Caller, id: UUID, now: datetime) -> 
 
 
 async def _require_right(db: Db, caller: Caller, application_id: UUID, *, is_revoked: bool = False) -> None:
+    # Lock until the commit: the application must not become an identity source before the token is stored.
     rows = await fetch_rows(
         db,
         """SELECT a.is_identity_source, EXISTS (SELECT FROM scim_pushes p WHERE p.application_id = a.id)
-           FROM applications a WHERE a.id = %(id)s""",
+           FROM applications a WHERE a.id = %(id)s FOR KEY SHARE OF a""",
         id=application_id,
     )
     if not rows:

@@ -29,6 +29,7 @@ CONNECTOR: dict[str, Any] = {
         },
     ],
 }
+SOURCE = {"kind": "SCIM Push", "contents": {"Users": {"path": "Users"}}}
 USER = "urn:ietf:params:scim:schemas:core:2.0:User"
 GROUP = "urn:ietf:params:scim:schemas:core:2.0:Group"
 ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
@@ -75,9 +76,7 @@ class Pushing:
 
 async def a_push(client: httpx2.AsyncClient, db: Db, name: str = "Payroll", **fields: Any) -> Pushing:
     application = await an_application(db, name, connector=CONNECTOR, **fields)
-    contents = {"Users": {"path": "Users"}}
-    body = {"kind": "SCIM Push", "contents": contents}
-    put = await client.put(f"/api/applications/{application}/source", json=body)
+    put = await client.put(f"/api/applications/{application}/source", json=SOURCE)
     assert put.status_code == 200, put.text
     made = await client.post(f"/api/applications/{application}/scim/tokens", json={"name": "Okta"})
     assert made.status_code == 201, made.text

@@ -14,7 +14,7 @@ from rolecall.core.db import Db, execute, fetch_value
 from rolecall.scim_server import health
 from tests.asgi import serving
 from tests.builders import a_token
-from tests.scim_server.pushing import Pushing, a_push
+from tests.scim_server.pushing import SOURCE, Pushing, a_push
 
 
 async def _detail(client: httpx2.AsyncClient, push: Pushing) -> dict[str, Any]:
@@ -114,6 +114,41 @@ async def test_token_of_an_identity_source_needs_the_scope_identities_write(
     gone = await anonymous.delete(f"/api/scim-tokens/{token['id']}", headers=operator)
 
     assert (made.status_code, gone.status_code) == (403, 403)
+
+
+@pytest.mark.parametrize("by_configuration", [False, True])
+async def test_application_with_a_push_cannot_become_an_identity_source(
+    client: httpx2.AsyncClient, anonymous: httpx2.AsyncClient, db: Db, by_configuration: bool
+) -> None:
+    operator = {"Authorization": f"Bearer {(await a_token(db, scopes=['config:manage'])).secret}"}
+    push = await a_push(client, db)
+    path = f"/api/applications/{push.id}"
+    made = await anonymous.post(f"{path}/scim/tokens", json={"name": "Mine"}, headers=operator)
+    mine = Pushing(anonymous, push.id, made.json()["secret"])
+    await mine.user("mallory")
+
+    refused = await _mark_as_identity_source(client, push, by_configuration)
+    removed = await client.delete(f"{path}/source")
+    marked = await _mark_as_identity_source(client, push, by_configuration)
+    again = await client.put(f"{path}/source", json=SOURCE)
+
+    assert refused.status_code == 400
+    assert "isIdentitySource" in refused.text
+    assert "remove the live source" in refused.text
+    assert (made.status_code, removed.status_code, marked.status_code, again.status_code) == (201, 204, 200, 200)
+    assert await fetch_value(db, "SELECT count(*) FROM scim_resources") == 0
+    assert (await mine.send("GET", "Users")).status_code == 401
+    # Changes of an identity source may repeat the field.
+    assert (await _mark_as_identity_source(client, push, by_configuration)).status_code == 200
+
+
+async def _mark_as_identity_source(
+    client: httpx2.AsyncClient, push: Pushing, by_configuration: bool
+) -> httpx2.Response:
+    if not by_configuration:
+        return await client.patch(f"/api/applications/{push.id}", json={"isIdentitySource": True})
+    name = (await client.get(f"/api/applications/{push.id}")).json()["name"]
+    return await client.put("/api/configuration", json={"applications": [{"name": name, "isIdentitySource": True}]})
 
 
 async def test_token_names_are_unique_and_their_number_is_limited(client: httpx2.AsyncClient, push: Pushing) -> None:
