@@ -120,6 +120,7 @@ CREATE TABLE public.access_requests (
     status_since timestamp with time zone NOT NULL,
     list_key text GENERATED ALWAYS AS (public.time_key(created_at, number)) STORED NOT NULL COLLATE pg_catalog."C",
     postponed_until timestamp with time zone,
+    is_whole boolean DEFAULT false NOT NULL,
     CONSTRAINT action_is_known CHECK ((action = ANY (ARRAY['Add'::text, 'Change'::text, 'Remove'::text, 'Suspend'::text, 'Restore'::text]))),
     CONSTRAINT assignee_is_whole CHECK (((assignee_id IS NULL) = (assignee_name IS NULL))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Pending'::text, 'Open'::text, 'Resolved'::text, 'Completed'::text, 'Canceled'::text, 'Scheduled'::text, 'Snoozed'::text]))),
@@ -2385,7 +2386,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 975f6154b024 function keep_waiting_requests_on_delete()
 -- 7faf70364de6 function keep_waiting_requests_on_insert()
 -- f9afe3981f7a function keep_waiting_requests_on_update()
--- 4c35ce122e87 function note_access_requests()
+-- f571ed1f0cc6 function note_access_requests()
 -- cbacbafad867 function note_privileges()
 -- bc1c4171cc26 function note_related_items()
 -- 890279782111 function note_request_conflicts()

@@ -127,6 +127,7 @@ def _request_row(
         "metadata": [{"key": key, "value": value} for key, value in new.metadata],
         "access_models": models,
         "scheduled_start": new.scheduled_start,
+        "is_whole": new.is_whole,
         "created_at": now,
         "status_since": now,
     }

@@ -113,7 +113,7 @@ def _without_holder(new: NewRequest, names: dict[UUID | None, str]) -> NewReques
 
 async def enrich_privileges(db: Db, targeted: Targeted) -> list[NewRequest]:
     """Fill in the privileges. For a Remove or Suspend of a whole account, list its groups and direct permissions."""
-    news, holders = list(targeted.requests), targeted.holders
+    news, holders = [_marked(new) for new in targeted.requests], targeted.holders
     taken = [n for n, new in enumerate(news) if new.action in _TAKES_ALL and not new.privileges and new.identity_id]
     everything = await held_privileges(db, [holders[n].id for n in taken if n in holders])
     for n in taken:
@@ -125,6 +125,12 @@ async def enrich_privileges(db: Db, targeted: Targeted) -> list[NewRequest]:
         msgspec.structs.replace(new, privileges=[known[n, position] for position in range(len(new.privileges))])
         for n, new in enumerate(news)
     ]
+
+
+def _marked(new: NewRequest) -> NewRequest:
+    """Mark a Remove or Suspend that names no privileges, because it will list what the account holds."""
+    is_whole = new.is_whole or (new.action in _TAKES_ALL and not new.privileges)
+    return msgspec.structs.replace(new, is_whole=is_whole)
 
 
 def _asking(privilege: NewPrivilege, access: Access) -> NewPrivilege:

@@ -74,6 +74,8 @@ class ImportedState(msgspec.Struct, frozen=True):
     groups: dict[str, Shown]
     # Privileges that are memberships.
     memberships: set[Key]
+    # Requests about an account or group itself, whatever privileges they list.
+    whole: frozenset[UUID]
 
     def shown(self, request: AccessRequestDetail) -> Shown:
         target = request.target
@@ -100,9 +102,9 @@ def judge(request: AccessRequestDetail, state: ImportedState) -> Judgement:
         case RequestAction.REMOVE:
             if not shown.is_usable:
                 return Judgement([], {about})
-            if request.target.privileges:
-                return _judge_privileges(request, shown, state, {about})
-            return Judgement([f"{name} still exists"], {about})
+            if request.id in state.whole or not request.target.privileges:
+                return Judgement([f"{name} still exists"], {about})
+            return _judge_privileges(request, shown, state, {about})
         case RequestAction.SUSPEND:
             return Judgement([f"{name} is still active"] if shown.is_usable else [], {about})
         case RequestAction.ADD | RequestAction.RESTORE if not shown.is_usable:
@@ -190,7 +192,13 @@ async def imported_state(db: Db, run: FinishedImport, requests: Sequence[AccessR
         users_by_identity={identity_id: shown[id] for id, _, identity_id, _ in rows},
         groups=await _groups(db, run, [r.target.name for r in requests if r.target.type == TargetType.GROUP]),
         memberships=memberships | await _known_groups(db, run, requests),
+        whole=await _whole(db, requests),
     )
+
+
+async def _whole(db: Db, requests: Sequence[AccessRequestDetail]) -> frozenset[UUID]:
+    sql = "SELECT id FROM access_requests WHERE id = ANY(%(ids)s) AND is_whole"
+    return frozenset(id for (id,) in await fetch_rows(db, sql, ids=[request.id for request in requests]))
 
 
 async def _held_by_accounts(

@@ -244,7 +244,8 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     are the models that will match the identity when the request is fulfilled, by default those that match it now.
     `target_risk` is the risk of the group, for a request about a whole group. `is_unmatched` means that the account is
     not known to belong to the identity. `approvals` were given before the request, and replace those that the approval
-    policy requires. `also_related` are further related items.
+    policy requires. `also_related` are further related items. `is_whole` means that a Remove or Suspend is about the
+    account or group itself, not only about the listed privileges; `enrich` sets it.
     """
 
     action: RequestAction
@@ -262,6 +263,7 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     is_unmatched: bool = False
     approvals: Sequence[PriorApproval] = ()
     also_related: Sequence[RelatedItem] = ()
+    is_whole: bool = False
 
     def raises_access(self) -> bool:
         """Return whether the request must be approved like an Add, because it asks for more access than the target has.

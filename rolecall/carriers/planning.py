@@ -27,10 +27,14 @@ class KnownAccount(msgspec.Struct, frozen=True):
 
 
 class RequestFacts(msgspec.Struct, frozen=True):
-    """The facts that planning needs besides the request: the person's fields, the account, the headers of groups."""
+    """The facts that planning needs besides the request: the person's fields, the account, the headers of groups.
+
+    `is_whole` means that a Remove or Suspend is about the account itself.
+    """
 
     person: Mapping[str, str]
     account: KnownAccount | None
+    is_whole: bool
     group_headers: Mapping[str, frozenset[str]]
 
 
@@ -122,12 +126,14 @@ def _removed(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts
 
 
 def _takes_all(request: AccessRequestDetail, facts: RequestFacts) -> bool:
-    """Return whether the request removes the whole account: it lists no access, or all access of the account."""
+    """Return whether the request removes the whole account, as it was made or because it lists all of its access."""
+    if facts.is_whole:
+        return True
     privileges = request.target.privileges
     taken = {_key(each) for each in privileges if each.approved_access == Access.NONE}
     if len(taken) < len(privileges):
         return False
-    return not taken or (facts.account is not None and facts.account.holds <= taken)
+    return facts.account is not None and facts.account.holds <= taken
 
 
 def _memberships(

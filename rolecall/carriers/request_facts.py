@@ -7,7 +7,7 @@ from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.accounts.model import GROUP_HEADER
 from rolecall.carriers.naming import STORED
 from rolecall.carriers.planning import KnownAccount, RequestFacts
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.settings.policy import RequestAction
 
 
@@ -17,6 +17,7 @@ async def request_facts(db: Db, request: AccessRequestDetail) -> RequestFacts:
     return RequestFacts(
         await _person(db, identity.id, request.target.name) if identity else {},
         await _account(db, request),
+        await fetch_value(db, "SELECT is_whole FROM access_requests WHERE id = %(id)s", id=request.id),
         await _group_headers(db, request),
     )
 

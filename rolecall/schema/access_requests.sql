@@ -320,6 +320,7 @@ CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE ON access_requests REFER
 
 CALL keep_list('access_requests', 'application_id', 'status', 'action');
 CALL keep_list('waiting_requests');
+-- Entries show `is_whole`: whether a Remove or Suspend is about the account itself, not only about the privileges that it lists.
 CALL keep_audit('access_requests', '''Access Request''', 'r.id', $$to_jsonb(r) - '{id,list_key,status_since}'::text[]$$,
     name => $$'#' || r.number$$);
 CALL keep_audit('privileges', '''Access Request''', 'r.request_id', $$to_jsonb(r) - '{request_id,position}'::text[]$$, $$'privileges.' || r.position$$);

@@ -149,6 +149,28 @@ async def test_account_is_judged_in_its_own_application_and_import(db: Db, ledge
     assert [each.contradictions for each in await findings(db, ledger, later, *ids)] == [[], []]
 
 
+async def test_removed_account_must_be_gone_or_disabled_even_if_its_access_is_gone(db: Db, ledger: UUID) -> None:
+    first, ada = await a_finished_import(db, ledger), await an_identity(db)
+    await an_account(db, ledger, "ada", ada, groups=("Posters",), run=first)
+    whole = await a_request(db, ledger, "ada", "Remove", identity_id=ada)
+    no_posters = NewPrivilege(header="Group", permission="Posters", requested_access=Access.NONE)
+    named = await a_request(db, ledger, "ada", "Remove", identity_id=ada, privileges=[no_posters])
+    second = await a_finished_import(db, ledger)
+    await execute(db, "UPDATE memberships SET until_import = %(run)s", run=second)
+
+    active, without_access = await findings(db, ledger, second, whole, named)
+    requests = await queries.details(db, [whole, named])
+    state = await imported_state(db, a_run(ledger, second), requests)
+    reappeared = {request.id: reappeared_access(request, state) for request in requests}
+    await execute(db, "UPDATE account_versions SET is_active = false")
+
+    assert all(len(request.target.privileges) == 1 for request in requests)
+    assert active.contradictions == ["ada still exists"]
+    assert without_access.is_proved
+    assert reappeared == {whole: ["ada still exists"], named: []}
+    assert (await found(db, ledger, second, whole)).is_proved
+
+
 async def test_only_an_add_is_judged_by_another_account_of_the_person(db: Db, ledger: UUID) -> None:
     run, ada = await a_finished_import(db, ledger), await an_identity(db)
     await an_account(db, ledger, "lovelace01", ada, is_active=False, run=run)

@@ -88,6 +88,27 @@ async def test_remove_of_all_access_disables_or_deletes_the_account(
     assert name not in members(directory, "Staff")
 
 
+async def test_remove_of_an_account_that_has_got_other_access_since_disables_it(
+    carrying: Carrying, directory: Directory
+) -> None:
+    await carrying.put(directory.url, LDAP)
+    person = await carrying.account("leave8", groups=("Staff",))
+    id = await carrying.request("Remove", person, target_name="leave8", privileges=[])
+    await carrying.account("other8", groups=("Clerks",))
+    await execute(
+        carrying.db,
+        """UPDATE memberships SET account_number = (SELECT number FROM accounts WHERE username = 'leave8')
+           WHERE account_number = (SELECT number FROM accounts WHERE username = 'other8')""",
+    )
+
+    await carrying.work()
+
+    left = account(directory, "leave8")
+    assert (await carrying.detail(id))["status"] != "Open"
+    assert left is not None
+    assert left["employeeType"] == ["No"]
+
+
 async def test_remove_of_some_access_keeps_the_account(carrying: Carrying, directory: Directory) -> None:
     await carrying.put(directory.url, LDAP)
     person = await carrying.account("leave2", groups=("Staff", "Clerks"))
