@@ -133,8 +133,8 @@ async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivile
                 ORDER BY access_rank(access) LIMIT 1) AS still
             WHERE still.access <> 'None' AND NOT EXISTS (
                 SELECT {_LATER} AND (
-                    -- A Remove without privileges removed the account itself.
-                    (later.action = 'Remove' AND NOT EXISTS (SELECT FROM privileges q WHERE q.request_id = later.id))
+                    -- The removal of the account itself also took away what was suspended, which it does not list.
+                    (later.action = 'Remove' AND later.is_whole)
                     OR (later.action = 'Restore' AND EXISTS (
                         SELECT FROM privileges q WHERE q.request_id = later.id
                         AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)))))

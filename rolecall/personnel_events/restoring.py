@@ -1,6 +1,7 @@
 """Plan the end of a leave: restore what was suspended, as far as the person may still have it."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
@@ -50,12 +51,15 @@ async def plan_of(db: Db, event: LockedEvent, suspensions: Sequence[AccessReques
         return RestorePlan([], unneeded, [why])
     present = {(held.application_id, held.username) for held in await accounts.of_identity(db, event.identity_id)}
     limits = await _limits(db, event, suspended)
+    removals = await _removals(db, event, suspended)
     for request in suspended:
         application, name = request.target.application, request.target.name
         if application.is_archived:
             plan.differences.append(f"{name} is not restored: {application.name} is archived")
         elif (application.id, name) not in present:
             plan.differences.append(f"{name} is not restored: {application.name} no longer has this account")
+        elif number := removals.get((application.id, name)):
+            plan.differences.append(f"{name} is not restored: access request {number} removes the account")
         else:
             _plan_restore(plan, request, event.identity_id, limits)
     return plan
@@ -123,24 +127,49 @@ async def _other_leave(db: Db, event: LockedEvent) -> int | None:
     return number
 
 
+# The suspended access was read from the last import before the suspension. Requests that were resolved before that
+# import do not count, because the suspended access already reflects them.
+_SINCE_SUSPENSION = """r.identity_id = %(identity)s AND r.status <> 'Canceled'
+    AND (r.resolved_on IS NULL OR r.resolved_on > coalesce((
+        SELECT max(i.build_end) FROM application_imports i WHERE i.application_id = r.application_id
+        AND i.status = 'Finished' AND i.build_end <= %(since)s), '-infinity'))"""
+
+
+def _suspended_on(suspended: Sequence[AccessRequestDetail]) -> datetime:
+    # All suspensions of a leave are created at the same time, so take the time from the first one.
+    return suspended[0].activity[0].created_date
+
+
+async def _removals(
+    db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]
+) -> dict[tuple[UUID, str], int]:
+    """Return the numbers of the requests that remove whole accounts, by application and account.
+
+    Such a request took away the suspended access too, although it lists only what the account held when it was made.
+    """
+    rows = await fetch_rows(
+        db,
+        f"""SELECT r.application_id, r.target_name, min(r.number) FROM access_requests r
+            WHERE r.action = 'Remove' AND r.is_whole AND {_SINCE_SUSPENSION} GROUP BY 1, 2""",
+        identity=event.identity_id,
+        since=_suspended_on(suspended),
+    )
+    return {(application_id, name): number for application_id, name, number in rows}
+
+
 async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]) -> _Limits:
     """Return limits for access that other requests remove or lower, and for groups that no longer exist.
 
     A group that no file ever listed is known only by its members, so it sets no limit when it has no members.
-    The suspended access was read from the last import before the suspension. Requests that were resolved before that
-    import set no limit, because the suspended access already reflects them.
     """
     rows = await fetch_rows(
         db,
-        """SELECT r.application_id, r.target_name, p.header, p.section, p.permission,
+        f"""SELECT r.application_id, r.target_name, p.header, p.section, p.permission,
                   coalesce(p.lowered_access, p.requested_access),
                   'access request ' || r.number || CASE coalesce(p.lowered_access, p.requested_access)
                       WHEN 'None' THEN ' removes it' ELSE ' lowers it' END
            FROM access_requests r JOIN privileges p ON p.request_id = r.id
-           WHERE r.identity_id = %(identity)s AND r.action IN ('Change', 'Remove') AND r.status <> 'Canceled'
-             AND (r.resolved_on IS NULL OR r.resolved_on > coalesce((
-                 SELECT max(i.build_end) FROM application_imports i WHERE i.application_id = r.application_id
-                 AND i.status = 'Finished' AND i.build_end <= %(since)s), '-infinity'))
+           WHERE r.action IN ('Change', 'Remove') AND {_SINCE_SUSPENSION}
            UNION ALL
            SELECT g.application_id, '', group_header(v.nomenclature), '', g.name, 'None', 'the group no longer exists'
            FROM groups g JOIN group_versions v ON v.group_number = g.number
@@ -149,8 +178,7 @@ async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestD
              AND NOT EXISTS (SELECT FROM group_versions now WHERE now.group_number = g.number
                              AND now.until_import IS NULL)""",
         identity=event.identity_id,
-        # All suspensions of a leave are created at the same time, so take the time from the first one.
-        since=suspended[0].activity[0].created_date,
+        since=_suspended_on(suspended),
         applications=list({request.target.application.id for request in suspended}),
         names=[privilege.permission.permission for request in suspended for privilege in request.target.privileges],
     )

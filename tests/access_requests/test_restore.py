@@ -184,6 +184,25 @@ async def test_access_of_a_removed_account_cannot_be_restored(client: httpx2.Asy
     assert answer["errors"] == [{"field": "privileges.0.access", "message": "Books Post of ada is not suspended"}]
 
 
+async def test_access_is_not_restored_after_the_account_was_removed_with_other_access(
+    client: httpx2.AsyncClient, db: Db, cast: Cast
+) -> None:
+    await suspended(client, cast, named("Post"))
+    await execute(
+        db,
+        "DELETE FROM assignments WHERE permission_number = (SELECT number FROM permissions WHERE permission = 'Post')",
+    )
+    removal = await ask(client, cast, "Remove")
+
+    answer = await ask(client, cast, "Restore", named("Post"))
+    await done(client, removal["id"], "cancel")
+    after_cancel = await ask(client, cast, "Restore", named("Post"))
+
+    assert "Post" not in {name for name, _, _ in asked(removal)}
+    assert answer["errors"] == [{"field": "privileges.0.access", "message": "Books Post of ada is not suspended"}]
+    assert asked(after_cancel) == [("Post", "None", "Modify")]
+
+
 async def test_suspension_of_one_account_does_not_restore_another(
     client: httpx2.AsyncClient, db: Db, cast: Cast
 ) -> None:

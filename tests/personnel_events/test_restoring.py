@@ -152,6 +152,27 @@ async def test_account_whose_access_was_removed_gets_no_restore(
     assert (event["stages"][2]["accessRequests"], len(comments), event["status"]) == ([], 2, "Completed")
 
 
+async def test_account_that_was_removed_during_the_leave_gets_no_suspended_access_back(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+    # An import shows the suspended access gone and other access, which is all that the removal lists.
+    await execute(db, "DELETE FROM memberships")
+    await an_account(db, leave.ledger, "other", None, groups=("Others",))
+    await execute(
+        db,
+        "UPDATE memberships SET account_number = (SELECT number FROM accounts WHERE username = 'ada')",
+    )
+    id = await a_request(db, leave, Access.NONE, action="Remove", privileges=[])
+    removal = (await client.get(f"/api/access-requests/{id}")).json()
+
+    event, _, comments = await back(client, config, leave)
+
+    assert [each["permission"]["permission"] for each in removal["target"]["privileges"]] == ["Others"]
+    assert event["stages"][2]["accessRequests"] == []
+    assert comments == [f"ada is not restored: access request {removal['number']} removes the account"]
+
+
 async def test_removal_that_was_canceled_or_affects_another_person_does_not_limit_the_restore(
     client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
 ) -> None:
