@@ -12,7 +12,7 @@ from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, fetch_rows, insert_rows
 from rolecall.identities import administrators
 
-# The people who must not decide on a request and, except for Resolve, those who were asked or have responded.
+# SQL for the people who must not decide on a request and, except for Resolve, those who were asked or responded.
 _EXCLUDED = "excluded_stand_ins(r, p.type, NULL)"
 # Unmet rules of requests, with their reviewers, the reviewers' available supervisors, and the people who must not be
 # asked.

@@ -18,8 +18,8 @@ from rolecall.applications.model import Content
 from rolecall.core.db import Db, fetch_rows
 from rolecall.settings.policy import RequestAction
 
-# Header, section and permission. A membership has two keys: one with the group's nomenclature as header, one with
-# `Group`.
+# The header, section and permission of held access. A membership has two keys: one has the group's nomenclature as its
+# header, the other has `Group`.
 Key = tuple[str, str, str]
 
 _NOTHING = frozenset({Access.NONE, Access.DENY})

@@ -27,7 +27,7 @@ from rolecall.work_items.actions import record_activity
 async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> shapes.RuleSimulation:
     """Return how many conflicts would begin and end if the draft were committed, and a page of the resulting conflicts.
 
-    The commit is rolled back.
+    Commit the draft to count the conflicts, then roll back.
     """
     body = check(shapes.RuleSimulationBody, raw, facts)
     rule = await duty_queries.get_rule(db, id)

@@ -25,7 +25,7 @@ _DAYS = {ChartPeriod.QUARTER: 92, ChartPeriod.YEAR: 396}
 async def holders_chart(
     db: Db, entitlement: EntitlementItem, period: ChartPeriod, first: datetime, now: datetime
 ) -> Markup | None:
-    """Draw the steps of a period, but not before the first import; return None if there has never been a holder."""
+    """Draw the number of holders in the period, from the first import on. Return None if there was never a holder."""
     steps = await holders_over_time(db, entitlement.id, now)
     if not steps:
         return None

@@ -25,7 +25,7 @@ from rolecall.core.errors import RateLimited
 CALLBACK = "/sign-in/oidc/callback"
 _DISCOVERY = "/.well-known/openid-configuration"
 _KEPT_FOR = timedelta(hours=1)
-# The tolerated difference between the clock of the provider and ours.
+# The tolerated difference between the clocks of the provider and this service.
 _LEEWAY_SECONDS = 60
 _TIMEOUT = aiohttp.ClientTimeout(total=8)
 _MOST_BYTES = 1024 * 1024

@@ -96,7 +96,7 @@ async def access_as(db: Db, application_id: UUID | None, field: str, words: str,
     if application_id is None:
         return FoundAccess([], "Choose the application first")
     held = await access_of(db, id, None)
-    # Leave out access through a group, because the group in the list gives it.
+    # Leave out access through a group, because the list contains the group itself.
     entries = {
         PermissionName(entry.header, entry.section, entry.permission): entry.risk_rating
         for there in held.applications

@@ -79,8 +79,8 @@ class Pool(AsyncConnectionPool[Db]):
         return {}
 
 
-# Generic plans for requests, because many statements take longer to plan than to run. With a low random_page_cost, even
-# a plan that was made on an empty table uses indexes, so that it stays good when the table grows.
+# Force generic plans for requests, because many statements take longer to plan than to run. With a low
+# random_page_cost, even a plan that was made on an empty table uses indexes, so it stays good when the table grows.
 ONE_PLAN_FOR_ALL = {"plan_cache_mode": "force_generic_plan", "random_page_cost": "1.1"}
 
 

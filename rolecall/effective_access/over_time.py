@@ -59,7 +59,7 @@ _STEPS = f"""SELECT asked.list, counted.key
         FROM counted, LATERAL json_build_array(
             number, accounts, change, coalesce(gained, '{{}}'), coalesce(lost, '{{}}')) AS step
     ) AS counted"""
-# What the steps depend on: the last import, and all names of the entitlement, because they share one history.
+# The steps depend on the last import and on all names of the entitlement, because these names share one history.
 _STATE = """SELECT e.id, coalesce((SELECT max(r.number)::int FROM application_imports r
                                    WHERE r.application_id = e.application_id AND r.status = 'Finished'), 0),
                    ARRAY(SELECT f.id::text FROM former_selves(e.id) AS f ORDER BY 1)

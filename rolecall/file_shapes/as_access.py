@@ -53,7 +53,7 @@ class Offer(NamedTuple):
 
 
 def _choices_for(sign: Sign) -> list[Content]:
-    """Return the contents that a column may be read as: a yes/no column only as a permission, named by its header."""
+    """Return the contents that a column may be read as. A yes/no column can only be a permission."""
     return [Content.PERMISSIONS] if sign == Sign.TICKS else [Content.MEMBERSHIPS, Content.PERMISSIONS]
 
 

@@ -169,7 +169,7 @@ def _filled_for(view: View, column: str, kind: Kinds) -> str:
 
 
 def _is_beside(profile: Profile, column: str) -> bool:
-    """Return whether a column has names for the same things as `column`: Collaborator Name for Collaborator Login."""
+    """Return whether a column names the same things as `column`, such as Collaborator Name and Collaborator Login."""
     words, others = words_of(profile.header), words_of(column)
     return "name" in words and bool(words - {"name"}) and words - {"name"} < others
 

@@ -35,7 +35,7 @@ def name_with_realm(view: View, fields: dict[str, Meaning], shape: dict[str, Any
 
 
 def add_realms(view: View, part: Part) -> None:
-    """Join both sides of a grant with their hosts, if each has its own, such as TO_USER and TO_HOST."""
+    """Join the username and the group with their hosts if each has a column of hosts, as TO_USER has TO_HOST."""
     sides = [(field, part.fields[field].header) for field in ("Username", "Group") if field in part.fields]
     found = {field: (header, realm) for field, header in sides if (realm := _realm_beside(view, header))}
     if len(found) < len(("Username", "Group")) or part.shape.get("split"):

@@ -113,7 +113,7 @@ def ask_for_ended_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
         column = view.by_header[found[0].header] if found and found[0].score > _SURE else None
         rows = sorted(inactive_rows(column)) if column else []
         naming = view.by_header[part.fields["Group"].header] if "Group" in part.fields else None
-        # If the status and the name of the group are in different objects, the status may be that of the members.
+        # Skip a status that is not in the same object as the name of the group: it may be that of the members.
         if column is None or naming is None or not rows or _place(column) != _place(naming):
             continue
         names = [naming.cells[n] for n in rows]

@@ -132,7 +132,7 @@ class _LakeCopy:
         return names == list(self.table.columns)
 
     def _replace(self) -> Synced:
-        # Start from zero, because a merge before this may have counted rows.
+        # Reset the count: `_merge` may have counted rows before.
         self.written = 0
         write_deltalake(
             _made(self.place),

@@ -332,7 +332,7 @@ async def _note_health(db: Db, channel: Channel, ended: Sequence[EndedMessage], 
         await mark_working(db, channel)
         # The channel worked for other messages, so it is not paused; only these messages wait.
         return now + PAUSES[0] if faults else None
-    # The trigger that notifies administrators reads the time from this signature.
+    # Set the author: the trigger that notifies administrators reads the time from it.
     await sign(db, by_system("note_failing_channel", now))
     return await mark_failing(db, channel, faults[-1].response, now)
 

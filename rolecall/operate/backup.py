@@ -173,7 +173,7 @@ def _replacing(config: Config) -> Iterator[psycopg.Connection]:
         fault("restore.old-set-aside")
         try:
             yield db
-        # An interrupt from the keyboard must put the old data back too.
+        # BaseException includes KeyboardInterrupt, after which the old data must be put back too.
         except BaseException:
             key.unlink(missing_ok=True)
             _put_old_back(db)

@@ -209,7 +209,7 @@ def matches(term: Filter, value: object) -> bool:
 
 
 def _is_absent(term: Comparison, value: object) -> bool:
-    """Return whether the comparison matches because there is no value: it is `eq null`, or `ne` but not `ne null`."""
+    """Return whether there is no value and the comparison matches that: `eq null`, or `ne` with any value but null."""
     wanted = (term.operator is CompareOperator.NE) != (term.value is None)
     return wanted and term.operator in (CompareOperator.EQ, CompareOperator.NE) and not [*_values(value, term.path)]
 

@@ -125,7 +125,11 @@ def _is_plain(value: str) -> bool:
 
 
 def _are_ids(words: Set[str], values: Sequence[str]) -> bool:
-    """Return whether values are IDs that do not name access. Unique IDs do not: IDs of roles and groups repeat."""
+    """Return whether values are IDs of something other than access.
+
+    IDs of roles and groups repeat, so unique IDs are not access. GUIDs below a header without a word for access are
+    not access either.
+    """
     is_unique = 1 < len(set(values)) == len(values)
     is_code = is_unique and "id" in words and all(map(_CODE.fullmatch, values))
     return is_code or (all(map(_GUID.fullmatch, values)) and (is_unique or not words & _ACCESS_WORDS))

@@ -240,7 +240,7 @@ def _quick_frame(text: bytes, header: bytes, dialect: Dialect) -> pl.DataFrame |
         width = _width_of_quoted_lines(text, dialect)
     else:
         width = header.count(delimiter) + 1
-        # Polars rejects rows that are longer than the header. If the total is right, no row is shorter either.
+        # Polars rejects rows that are longer than the header. If the number of delimiters is right, no row is shorter.
         if text.count(delimiter) != (width - 1) * (rows + 1):
             return None
     # With a single column, the check above does not find blank lines: they have as many delimiters as other lines.

@@ -1,8 +1,7 @@
 """Copy the files of a schedule, or the records of a live source, into the import.
 
 The files of a schedule are read only from inside `ROLECALL_IMPORT_ROOTS`.
-If a source fails, the import fails with the reason. An error in our own code interrupts the import, and a worker
-retries it.
+If the files or records cannot be read, the import fails with the reason. After any other error a worker retries it.
 """
 
 import asyncio

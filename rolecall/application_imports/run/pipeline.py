@@ -52,7 +52,7 @@ _ACCOUNT_BYTES, _HELD_BYTES = 500, 50
 
 
 class Savepoint(Enum):
-    """An item between change sets: set a savepoint, or roll back to it if a Doubt invalidates the changes since."""
+    """A mark between change sets: set a savepoint, or roll back to it if a Doubt invalidates the changes after it."""
 
     BEGIN = "begin"
     UNDO = "undo"
