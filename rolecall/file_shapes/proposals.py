@@ -48,8 +48,8 @@ class Template(msgspec.Struct, frozen=True):
     name: str
     vendor: str
     files: list[dict[str, Any]]
-    # Whether the template is used only if each file has all columns of one of its file groups. Otherwise all files
-    # are proposed without the template.
+    # Whether the template is used only if each file has all columns of one of its file groups. If one file lacks a
+    # column, the proposal for all files is made without the template.
     must_fit: bool = False
 
 

@@ -17,7 +17,7 @@ LONGEST_KEEP = timedelta(days=5 * 366)
 # If the unsubmitted items of an overdue review would flag more than this share of an application's accounts, the review
 # is held until a person confirms.
 MOST_FLAGGED = 0.2
-# The share of each reviewer's carried-over items, and at least one item, that must be decided by hand.
+# The share of each reviewer's carried-over items that must be decided by hand. It is at least one item.
 SAMPLE = 0.05
 # An account whose last sign-in is longer ago counts as unused. An account without a recorded sign-in does not.
 UNUSED_AFTER = timedelta(days=90)

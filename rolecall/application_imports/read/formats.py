@@ -102,7 +102,7 @@ def read_in_pieces(
         return
     notes = _encoding_note(text.detected)
     for table in tables:
-        # Report twice the bytes, because the caller halves every number, as it must for files that are read at once.
+        # Report twice the bytes, because the caller halves every number (`_half` in file_delta.py).
         on_read(2 * file.tell())
         yield without_blank_columns(table._replace(notes=(*notes, *table.notes), is_piece=True))
         notes = ()
