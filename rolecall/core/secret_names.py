@@ -98,7 +98,14 @@ def looks_secret(header: str) -> bool:
     return not about and not any(part in folded for part in _ABOUT_PASSWORDS)
 
 
-_is_secret = lru_cache(maxsize=10_000)(looks_secret)
+_looks_secret = lru_cache(maxsize=10_000)(looks_secret)
+# A longer path of members is hidden unread: joining and reading long paths would take quadratic time.
+_LONGEST_NAME = 500
+
+
+def _is_secret(name: str) -> bool:
+    return len(name) > _LONGEST_NAME or _looks_secret(name)
+
 
 # The members that contain the name, in an object that stores a name with its value: {"name": "password", "value": "…"}.
 NAMES_OF_PAIRS = (
@@ -107,10 +114,13 @@ NAMES_OF_PAIRS = (
 _VALUES_OF_PAIRS = (
     "value", "values", "val", "vals", "v", "attributevalue", "attributevalues", "fieldvalue", "data", "text", "content",
 )  # fmt: skip
+# The patterns take linear time: parts are possessive (`*+`), and no two attempts read the same characters.
+# A name that starts at a quotation mark with a backslash before it ends at the next backslash.
+_NAME = r"""(?:(?<!\\)"(?:[^"\\]|\\.)*+"|(?<=\\)"[^"\\]*+")"""
 # A member of JSON with its value, which may be truncated. A list or an object ends at the first closing bracket.
-_MEMBER = re.compile(r"""("((?:[^"\\]|\\.)*)"\s*:\s*)("(?:[^"\\]|\\.)*"?|\[[^\]]*\]?|\{[^}]*\}?|[^\s,\]}]+)""")
-# In text that is not JSON: a name with its value, such as `name=value` or `name: value`.
-_ASSIGNED = re.compile(r"((\w[\w.-]*)\s*[=:]{1,2}\s*)(\"[^\"]*\"?|[^\s,;|\"]+)")
+_MEMBER = re.compile(rf"""(({_NAME})\s*+:\s*+)("(?:[^"\\]|\\.)*+"?|\[[^\]]*+\]?|\{{[^}}]*+\}}?|[^\s,\]}}]++)""")
+# In text that is not JSON: a name with its value, such as `name=value` or `name: value`. A match starts at the first letter, dot or dash of a word, not inside it.
+_ASSIGNED = re.compile(r"((?<![\w.-])[.-]*+(\w[\w.-]*+)\s*+[=:]{1,2}\s*+)(\"[^\"]*+\"?|[^\s,;|\"]++)")
 
 
 def mask_secrets(value: Any, name: str = "") -> Any:
@@ -118,10 +128,13 @@ def mask_secrets(value: Any, name: str = "") -> Any:
     match value:
         case dict():
             named = (each for key, each in value.items() if key.lower() in NAMES_OF_PAIRS)
-            is_pair = any(isinstance(each, str) and _is_secret(each) for each in named)
+            is_pair = any(isinstance(each, str) and _is_secret(each[:_LONGEST_NAME]) for each in named)
             return {
                 key: _masked(
-                    f"{name}.{key}" if name else key, each, is_secret=is_pair and key.lower() in _VALUES_OF_PAIRS
+                    # Keep only what shows that a path is too long.
+                    (f"{name}.{key}" if name else key)[: _LONGEST_NAME + 1],
+                    each,
+                    is_secret=is_pair and key.lower() in _VALUES_OF_PAIRS,
                 )
                 for key, each in value.items()
             }
@@ -163,4 +176,4 @@ def mask_text(text: str) -> str:
 
 
 def _hide(found: re.Match[str]) -> str:
-    return f"{found[1]}{HIDDEN}" if _is_secret(found[2]) else found[0]
+    return f"{found[1]}{HIDDEN}" if _is_secret(found[2].strip('"')) else found[0]

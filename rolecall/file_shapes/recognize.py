@@ -120,6 +120,8 @@ def _table(text: str, sample: Sample, encoding: str | None, decided: Decided) ->
 
 
 _MOST_WORDS = 3
+# Mask more of a line than is shown, so that the end of the shown part is masked like the rest of its value.
+_LONGEST_MASKED = 2000
 
 
 def _check_values(table: SampleTable) -> None:
@@ -127,7 +129,7 @@ def _check_values(table: SampleTable) -> None:
     lines = [row[0] for row in table.rows if row]
     texts = [line for line in lines if len(line.split()) > _MOST_WORDS or re.search(r"[=\"{}<>]|^\s", line)]
     if 3 * len(texts) > len(lines):
-        example = mask_text(texts[0].strip())[:40]
+        example = mask_text(texts[0].strip()[:_LONGEST_MASKED])[:40]
         raise Unreadable(f"the lines are text without columns, such as {example}; export a table, for example as CSV")
 
 

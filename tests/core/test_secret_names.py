@@ -1,4 +1,5 @@
 import json
+import time
 
 import pytest
 
@@ -72,3 +73,26 @@ def test_header_of_a_secret_is_recognized(header: str) -> None:
 @pytest.mark.parametrize("header", ["Secretary", "Geheimnisträger", "access_key_1_active", "Session", "Seed", "Label"])
 def test_header_that_resembles_one_of_a_secret_is_kept(header: str) -> None:
     assert not looks_secret(header)
+
+
+# Texts in which patterns with nested repetitions try each start again; quadratic time is minutes at this length.
+_HOSTILE = {
+    "escaped quotation marks": '"a":1 ' + r"\"" * 100_000,
+    "a name that does not end": '{"a":1,"' + r"\"" * 100_000,
+    "a long word": "a" * 200_000,
+    "words with dashes": "a-" * 100_000,
+    "long path": '{"' + "k" * 50_000 + '":{' + ",".join(f'"{n}":1' for n in range(10_000)) + "}}",
+}
+
+
+@pytest.mark.parametrize("text", _HOSTILE.values(), ids=list(_HOSTILE))
+def test_hostile_text_is_masked_in_linear_time(text: str) -> None:
+    start = time.process_time()
+
+    mask_text(text)
+
+    assert time.process_time() - start < 5
+
+
+def test_value_below_a_path_that_is_too_long_is_hidden() -> None:
+    assert json.loads(mask_json('{"' + "k" * 600 + '": {"a": "hush", "b": ""}}')) == {"k" * 600: {"a": HIDDEN, "b": ""}}
