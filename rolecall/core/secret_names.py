@@ -3,6 +3,7 @@
 This is the only list of such names. It covers directories, databases, SAP and web applications, in several languages.
 """
 
+import json
 import re
 import unicodedata
 from functools import lru_cache
@@ -128,7 +129,9 @@ def mask_secrets(value: Any, name: str = "") -> Any:
     match value:
         case dict():
             named = (each for key, each in value.items() if key.lower() in NAMES_OF_PAIRS)
-            is_pair = any(isinstance(each, str) and _is_secret(each[:_LONGEST_NAME]) for each in named)
+            # The values of a repeated name are a list.
+            words = (word for each in named for word in (each if isinstance(each, list) else [each]))
+            is_pair = any(isinstance(word, str) and _is_secret(word[:_LONGEST_NAME]) for word in words)
             return {
                 key: _masked(
                     # Keep only what shows that a path is too long.
@@ -151,12 +154,40 @@ def _masked(name: str, value: object, *, is_secret: bool) -> object:
     return HIDDEN if is_secret and value not in (None, "", [], {}) else mask_secrets(value, name)
 
 
+def decode_json(text: str) -> Any:
+    """Decode JSON. The values of a name that an object repeats become a list, so that none of them is lost."""
+    # Reading every member with a hook is slow, so decode again only if a name is repeated.
+    value = msgspec.json.decode(text)
+    try:
+        json.loads(text, strict=False, object_pairs_hook=_require_distinct, parse_int=str, parse_float=str)
+    except _RepeatedNameError:
+        number = msgspec.json.decode
+        return json.loads(text, strict=False, object_pairs_hook=_merged, parse_int=number, parse_float=number)
+    return value
+
+
+class _RepeatedNameError(Exception):
+    """An object in JSON has two members of one name."""
+
+
+def _require_distinct(members: list[tuple[str, Any]]) -> None:
+    if len(dict(members)) < len(members):
+        raise _RepeatedNameError
+
+
+def _merged(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, list[Any]] = {}
+    for name, value in members:
+        found.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
+
+
 def mask_json(text: str) -> str:
     """Hide secrets in a string that is JSON or contains members of JSON; return any other string unchanged."""
     if '"' not in text or ":" not in text:
         return text
     try:
-        value = msgspec.json.decode(text)
+        value = decode_json(text)
         masked = mask_secrets(value)
         # Keep the white space of JSON without secrets; encoding it again would remove it.
         return text if masked == value else msgspec.json.encode(masked).decode()

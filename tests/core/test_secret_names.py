@@ -23,6 +23,13 @@ from rolecall.core.secret_names import HIDDEN, looks_secret, mask_json, mask_tex
             '{"credentials": {"userName": "ada", "password": "hush"}}',
             {"credentials": {"userName": "ada", "password": HIDDEN}},
         ),
+        ('{"password": "hush", "password": "", "n": 1}', {"password": HIDDEN, "n": 1}),
+        ('[{"a": {"pin": 4471, "pin": null}}]', [{"a": {"pin": HIDDEN}}]),
+        (
+            '{"name": "Password", "name": "x", "value": "hush"}',
+            {"name": ["Password", "x"], "value": HIDDEN},
+        ),
+        (r'{"a": "{\"pin\":\"hush\",\"pin\":\"\"}"}', {"a": f'{{"pin":"{HIDDEN}"}}'}),
     ],
 )
 def test_secrets_in_json_are_hidden_at_any_depth(text: str, hidden: object) -> None:
@@ -36,6 +43,7 @@ def test_secrets_in_json_are_hidden_at_any_depth(text: str, hidden: object) -> N
         "at 9:30 she said: no",
         'no JSON: "a" : b',
         '[{"name": "group", "value": "x"}]',
+        '{"role": "a", "role": "b", "n": 12345678901234567890123}',
     ],
 )
 def test_text_without_secrets_is_unchanged(text: str) -> None:

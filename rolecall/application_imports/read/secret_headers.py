@@ -7,7 +7,7 @@ import polars as pl
 
 from rolecall.applications.file_shape import FileShape
 from rolecall.applications.model import same_header
-from rolecall.core.secret_names import NAMES_OF_PAIRS, looks_secret, mask_json, mask_secrets
+from rolecall.core.secret_names import NAMES_OF_PAIRS, decode_json, looks_secret, mask_json, mask_secrets
 
 
 def secret_headers(headers: Sequence[str], keep: Iterable[str]) -> list[str]:
@@ -62,7 +62,7 @@ def _masked(cells: pl.Series) -> pl.Series:
 
 def _may_have_secrets(outline: str) -> bool:
     try:
-        value = msgspec.json.decode(outline)
+        value = decode_json(outline)
         return bool(mask_secrets(value) != value)
     except (msgspec.DecodeError, RecursionError):
         return True

@@ -16,6 +16,7 @@ CELLS = [
     '[{"field":"Password","val":"hush"}]',
     r'{"a":"{\"b\":{\"password\":\"hush\"}}"}',
     r'"{\"password\":\"hush\"}"',
+    '{"password":"hush","password":null}',
     'cut off {"password":"hush',
     "plain: text",
     "",
