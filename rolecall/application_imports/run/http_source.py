@@ -4,6 +4,7 @@ The client library follows no redirect. Each one is checked and followed here, a
 also follow `URI` or `Refresh`. The IP address is checked when the socket is created.
 """
 
+import asyncio
 import fnmatch
 import re
 import socket
@@ -24,7 +25,8 @@ _MOST_HOPS = 10
 _MOST_MATCHES = 100
 _MOST_LISTING_BYTES = 4 * 1024 * 1024
 _PATTERN = re.compile(r"[*\[]")
-_LINK = re.compile(r"""<a\s(?:[^>]*?\s)?href=["']([^"'<>]+)["']""", re.IGNORECASE)
+# A tag ends at the next `<` at the latest: an attempt that read on would read the rest of the page again for each tag.
+_LINK = re.compile(r"""<a\s(?:[^<>]*?\s)?href=["']([^"'<>]+)["']""", re.IGNORECASE)
 # The total timeout also ends a read from a source that sends one byte per minute.
 _TIMEOUT = aiohttp.ClientTimeout(total=3600, sock_connect=30, sock_read=60)
 _HEADERS = {"Accept-Encoding": "identity", "User-Agent": "Rolecall-Imports/1"}
@@ -137,8 +139,8 @@ async def _newest(session: aiohttp.ClientSession, root: URL, folder: URL, patter
             page += chunk
             if len(page) > _MOST_LISTING_BYTES:
                 raise OSError("the list of files is too long")
-    links = (link.partition("#")[0] for link in _LINK.findall(page.decode(errors="replace")))
-    found = {url for url in map(folder.with_query(None).join, map(URL, links)) if _fits(root, folder, pattern, url)}
+    # A page can have hundreds of thousands of links; other work of the worker continues while they are read.
+    found = await asyncio.to_thread(matching_links, page.decode(errors="replace"), root, folder, pattern)
     if not found:
         raise FileNotFoundError(NOT_THERE)
     if len(found) > _MOST_MATCHES:
@@ -147,6 +149,12 @@ async def _newest(session: aiohttp.ClientSession, root: URL, folder: URL, patter
         return found.pop()
     ages = {url: await _modified(session, root, url) for url in found}
     return max(found, key=lambda url: (ages[url], url.name))
+
+
+def matching_links(page: str, root: URL, folder: URL, pattern: str) -> set[URL]:
+    """Return the links of a page that match the pattern and are inside the folder."""
+    links = {link.partition("#")[0] for link in _LINK.findall(page)}
+    return {url for url in map(folder.with_query(None).join, map(URL, links)) if _fits(root, folder, pattern, url)}
 
 
 def _fits(root: URL, folder: URL, pattern: str, url: URL) -> bool:

@@ -1,6 +1,7 @@
 """Test that nothing outside the import roots is read, regardless of spelling, links and redirects."""
 
 import socket
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,8 +12,9 @@ import msgspec
 import pytest
 from aiohttp import web
 from psycopg.types.json import Jsonb
+from yarl import URL
 
-from rolecall.application_imports.run.http_source import is_never_a_source
+from rolecall.application_imports.run.http_source import is_never_a_source, matching_links
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from tests.application_imports.running import Imports
@@ -153,6 +155,16 @@ async def test_newest_matching_link_inside_the_root_is_read(client: httpx2.Async
 
     assert [file["name"] for file in run["files"]] == ["users-2.csv"], run["log"]
     assert "there is no such file" in none["log"]
+
+
+@pytest.mark.parametrize("part", ["<a ", '<a href="', "<a href='x ", "<a\t\t\t"])
+def test_page_of_unclosed_tags_is_read_in_linear_time(part: str) -> None:
+    root, start = URL("http://example.com/root/"), time.process_time()
+
+    found = matching_links(part * 400_000 + '<a href="users.csv">', root, root, "*.csv")
+
+    assert found == {URL("http://example.com/root/users.csv")}
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(
