@@ -20,7 +20,7 @@ from rolecall.core.text import name_key
 from rolecall.scim_server import queries
 from rolecall.scim_server.filters import matches
 from rolecall.scim_server.model import PREFIX, PushToken, Resource, ScimError, ScimErrorType, StoredResource
-from rolecall.scim_server.patching import MemberChange, PatchVerb, apply_patch
+from rolecall.scim_server.patching import MemberChange, PatchVerb, PatchWork, apply_patch
 from rolecall.scim_server.resources import checked_resource, invalid_value, member_ids, pushed_members, without_core
 from rolecall.scim_server.schema import MEMBERS, ResourceType
 from rolecall.scim_server.shapes import NewPushToken, PushTokenBody
@@ -178,7 +178,7 @@ async def replace_resource(db: Db, target: PushTarget, id: UUID, raw: Resource, 
     if MEMBERS in target.kind.attributes:
         # A PUT replaces the whole group: without members in the body, it removes all of them.
         change = MemberChange(PatchVerb.REPLACE, member_ids(pushed_members(raw)))
-        is_changed |= await _change_members(db, target, id, change)
+        is_changed |= await _change_members(db, target, id, change, PatchWork())
     await _finish(db, target, id, is_changed)
     return await _stored(db, target, id)
 
@@ -188,7 +188,7 @@ async def patch_resource(db: Db, target: PushTarget, id: UUID, raw: object, if_m
     patched = apply_patch(found.attributes(), raw, target.kind)
     is_changed = await _write(db, target, found, patched.resource)
     for change in patched.members:
-        is_changed |= await _change_members(db, target, id, change)
+        is_changed |= await _change_members(db, target, id, change, patched.work)
     await _finish(db, target, id, is_changed)
     # Do not read the members: the response to a PATCH of a group has no body.
     return await _stored(db, target, id, with_members=False)
@@ -295,7 +295,7 @@ async def _require_free_name(db: Db, target: PushTarget, id: UUID, resource: Res
         raise ScimError(detail, ScimErrorType.UNIQUENESS, 409)
 
 
-async def _change_members(db: Db, target: PushTarget, id: UUID, change: MemberChange) -> bool:
+async def _change_members(db: Db, target: PushTarget, id: UUID, change: MemberChange, work: PatchWork) -> bool:
     match change.verb:
         case PatchVerb.ADD:
             return await _add_members(db, target, id, change.ids)
@@ -309,12 +309,12 @@ async def _change_members(db: Db, target: PushTarget, id: UUID, change: MemberCh
             )
             return await _add_members(db, target, id, change.ids) or bool(gone)
         case PatchVerb.REMOVE:
-            ids = await _fitting_members(db, id, change) if change.fitting else list(change.ids)
+            ids = await _fitting_members(db, id, change, work) if change.fitting else list(change.ids)
             sql = "DELETE FROM scim_members WHERE group_id = %(id)s AND (%(all)s OR member_id = ANY(%(ids)s::uuid[]))"
             return bool(await execute(db, sql, id=id, ids=ids, all=change.is_all))
 
 
-async def _fitting_members(db: Db, id: UUID, change: MemberChange) -> list[str]:
+async def _fitting_members(db: Db, id: UUID, change: MemberChange, work: PatchWork) -> list[str]:
     assert change.fitting
     rows = await fetch_rows(
         db,
@@ -322,11 +322,9 @@ async def _fitting_members(db: Db, id: UUID, change: MemberChange) -> list[str]:
            WHERE m.group_id = %(id)s""",
         id=id,
     )
-    return [
-        value
-        for value, display, kind in rows
-        if matches(change.fitting, {"value": value, "display": display, "type": kind})
-    ]
+    members = [{"value": value, "display": display, "type": kind} for value, display, kind in rows]
+    work.count_filtered(change.fitting, members)
+    return [member["value"] for member in members if matches(change.fitting, member)]
 
 
 async def _add_members(db: Db, target: PushTarget, id: UUID, members: dict[str, str]) -> bool:

@@ -191,6 +191,19 @@ def _value(token: str) -> ScalarValue:
     return found
 
 
+def comparisons(term: Filter) -> int:
+    """Return the work of a filter for one value: the number of its comparisons and of the names in their paths."""
+    match term:
+        case AllOf(terms=terms) | AnyOf(terms=terms):
+            return sum(map(comparisons, terms))
+        case Negation(term=inner):
+            return comparisons(inner)
+        case Presence(path=path) | Comparison(path=path):
+            return path.count(".") + 1
+        case ValueFilter():
+            return comparisons(term.term)
+
+
 def matches(term: Filter, value: object) -> bool:
     """Return whether an element of a list matches the filter. Attribute names and strings are case-insensitive."""
     match term:

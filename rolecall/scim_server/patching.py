@@ -4,12 +4,14 @@ Operations change the stored attributes; then `checked_resource` checks the resu
 table of their own, so operations on them become `MemberChange`s.
 """
 
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
 from rolecall.core.ids import guid
+from rolecall.core.text import byte_size
 from rolecall.scim_server.filters import (
     AllOf,
     CompareOperator,
@@ -17,11 +19,13 @@ from rolecall.scim_server.filters import (
     Filter,
     FilterParser,
     as_flag,
+    comparisons,
     matches,
     tokens_of,
 )
 from rolecall.scim_server.model import Resource, ScimError, ScimErrorType
 from rolecall.scim_server.resources import (
+    LARGEST_SENT,
     MOST_VALUES,
     checked_resource,
     invalid_value,
@@ -32,8 +36,9 @@ from rolecall.scim_server.resources import (
 from rolecall.scim_server.schema import MEMBERS, AttributePath, ResourceType, find_path
 
 MOST_OPERATIONS = 1000
-# How many values the filters of all operations of a request may examine, to limit the CPU time.
-_MOST_LOOKED_AT = 50_000
+# The work of a request; a unit takes about a microsecond, or a few in the worst case.
+_MOST_WORK = 1_000_000
+_BYTES_PER_UNIT, _FILTERED_BYTES_PER_UNIT = 100, 30
 _LONGEST_PATH = 500
 # Equal values have equal bytes; comparing lists as sets of these bytes is fast.
 _MARK = msgspec.json.Encoder(order="deterministic").encode
@@ -43,6 +48,42 @@ class PatchVerb(StrEnum):
     ADD = "add"
     REPLACE = "replace"
     REMOVE = "remove"
+
+
+class PatchWork:
+    """Count the work of all operations of a request, to limit the time for which it occupies the event loop."""
+
+    def __init__(self) -> None:
+        self._units = self._operations = self._written = 0
+
+    def count_operations(self, number: int) -> None:
+        self._operations += number
+        if self._operations > MOST_OPERATIONS:
+            raise ScimError(f"Send at most {MOST_OPERATIONS} operations at once", status=413)
+
+    def count_written(self, value: object, elements: int = 1) -> None:
+        """Count a value once for each element that it changes."""
+        self._written += _size(value) * elements
+        if self._written > LARGEST_SENT:
+            raise ScimError(f"The values of all operations may have at most {byte_size(LARGEST_SENT)}", status=413)
+
+    def count_read(self, value: object) -> None:
+        self._count(_size(value) // _BYTES_PER_UNIT)
+
+    def count_names(self, names: Collection[str]) -> None:
+        self._count(len(names) // 5)
+
+    def count_filtered(self, term: Filter, values: Sequence[object]) -> None:
+        self._count(comparisons(term) * (len(values) + _size(values) // _FILTERED_BYTES_PER_UNIT))
+
+    def _count(self, units: int) -> None:
+        self._units += units
+        if self._units > _MOST_WORK:
+            raise ScimError("The operations read and filter too many values; send fewer at once", status=413)
+
+
+def _size(value: object) -> int:
+    return len(msgspec.json.encode(value))
 
 
 class MemberChange(msgspec.Struct, frozen=True):
@@ -70,13 +111,17 @@ class PatchTarget(msgspec.Struct, frozen=True):
 class PatchedResource(msgspec.Struct, frozen=True):
     resource: Resource
     members: list[MemberChange]
+    # Filters of members continue the count.
+    work: PatchWork
 
 
 def apply_patch(resource: Resource, raw: object, kind: ResourceType) -> PatchedResource:
     patch = Patch(resource, kind)
-    for operation in _operations(raw):
+    operations = _operations(raw)
+    patch.work.count_operations(len(operations))
+    for operation in operations:
         patch.apply(operation)
-    return PatchedResource(checked_resource(patch.resource, kind), patch.members)
+    return PatchedResource(checked_resource(patch.resource, kind), patch.members, patch.work)
 
 
 def _operations(raw: object) -> list[Resource]:
@@ -84,8 +129,6 @@ def _operations(raw: object) -> list[Resource]:
     found = body.get("operations")
     if not isinstance(found, list) or not found or not all(isinstance(each, dict) for each in found):
         raise ScimError("Operations must be a list of at least one object", ScimErrorType.INVALID_SYNTAX)
-    if len(found) > MOST_OPERATIONS:
-        raise ScimError(f"Send at most {MOST_OPERATIONS} operations at once", status=413)
     return [{key.lower(): value for key, value in each.items()} for each in found]
 
 
@@ -93,7 +136,7 @@ class Patch:
     def __init__(self, resource: Resource, kind: ResourceType) -> None:
         self.resource, self._kind = resource, kind
         self.members: list[MemberChange] = []
-        self._looked_at = 0
+        self.work = PatchWork()
 
     def apply(self, operation: Resource) -> None:
         # Entra capitalizes Add, Replace and Remove.
@@ -109,17 +152,25 @@ class Patch:
             raise ScimError("remove needs a path", ScimErrorType.NO_TARGET)
         if not isinstance(value, dict):
             raise ScimError("An operation without a path needs an object as its value", ScimErrorType.INVALID_SYNTAX)
-        for key, each in without_core(value, self._kind).items():
+        attributes = without_core(value, self._kind)
+        # Each attribute is an operation of its own; the value itself counts as one already.
+        self.work.count_operations(len(attributes) - 1)
+        for key, each in attributes.items():
             # Parsed as a path, an unknown URN would be split into an extension and the name of an attribute.
             if isinstance(each, dict) and self._is_foreign(key):
+                self.work.count_written(each)
+                self.work.count_read(self.resource.get(key))
                 _change_object(verb, self.resource, key, each)
             else:
                 self._change(verb, self._target(key, is_explicit=False), each)
 
     def _is_foreign(self, key: str) -> bool:
         """Return whether a key is a URN, but not the path of an attribute in a known extension."""
+        if not key.lower().startswith("urn:"):
+            return False
+        self.work.count_names(self.resource)
         known = (self._kind.urn, *self._kind.extensions, *self.resource)
-        return key.lower().startswith("urn:") and not any(key.lower().startswith(f"{each}:".lower()) for each in known)
+        return not any(key.lower().startswith(f"{each}:".lower()) for each in known)
 
     def _target(self, text: object, *, is_explicit: bool) -> PatchTarget:
         if not isinstance(text, str) or len(text) > _LONGEST_PATH:
@@ -143,10 +194,13 @@ class Patch:
             if target.is_explicit:
                 raise ScimError(f"{path.name} cannot be changed", ScimErrorType.MUTABILITY)
             return
+        # Do this before a change copies the value to several elements or reads the elements.
+        self.work.count_written(value)
         # `checked_resource` drops an extension that stays empty.
         holder = self.resource.setdefault(path.extension, {}) if path.extension else self.resource
         if not isinstance(holder, dict):
             raise ScimError(f"{path.extension} is not an object", ScimErrorType.INVALID_PATH)
+        self.work.count_read(holder.get(path.name) if path.name else holder)
         if not path.name:
             _change_object(verb, self.resource, path.extension, value)
         elif target.fitting:
@@ -165,7 +219,9 @@ class Patch:
             if verb is PatchVerb.REMOVE:
                 return
             current = holder[path.name] = [{}] if parent and parent.multi_valued else {}
-        for each in current if isinstance(current, list) else [current]:
+        elements = current if isinstance(current, list) else [current]
+        self.work.count_written(value, len(elements))
+        for each in elements:
             if not isinstance(each, dict):
                 raise ScimError(f"{path.name} has no sub-attribute {path.part}", ScimErrorType.INVALID_PATH)
             _change_object(verb, each, path.part, value)
@@ -175,9 +231,7 @@ class Patch:
         assert fitting
         values = holder.get(name) or []
         values = values if isinstance(values, list) else [values]
-        self._looked_at += len(values)
-        if self._looked_at > _MOST_LOOKED_AT:
-            raise ScimError("The operations filter too many values; send fewer at once", status=413)
+        self.work.count_filtered(fitting, values)
         found = [each for each in values if matches(fitting, each)]
         if verb is PatchVerb.REMOVE and not target.part:
             # Compare by identity, because dictionaries are not hashable.
@@ -189,6 +243,7 @@ class Patch:
             found = [_made_from(fitting, target)]
             _require_room(name, values, found)
             holder[name] = values = [*values, *found]
+        self.work.count_written(value, len(found))
         for each in found:
             if not isinstance(each, dict):
                 raise ScimError(f"{name} is a list of plain values without sub-attributes", ScimErrorType.INVALID_PATH)

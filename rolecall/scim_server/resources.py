@@ -19,6 +19,8 @@ LONGEST_NAME = 500
 # Names are unique by their normalized form, in which one character may become 18. An index row has at most 2,700 bytes.
 _MOST_KEY_BYTES = 2500
 LARGEST_RESOURCE = 256 * 1024
+# What is sent may be larger than what is stored, but checking each name and value of a large body takes long.
+LARGEST_SENT = 4 * LARGEST_RESOURCE
 MOST_MEMBERS = 200_000
 MOST_VALUES = 500
 _TYPES: dict[str, tuple[type, ...]] = {"boolean": (bool,), "integer": (int,), "decimal": (int, float)}
@@ -43,11 +45,12 @@ def checked_resource(raw: object, kind: ResourceType) -> Resource:
     if not isinstance(raw, dict):
         raise ScimError("The body must be a JSON object", ScimErrorType.INVALID_SYNTAX)
     _check_schemas(raw, kind)
+    # `finished` sets `schemas`. Members have their own table, from which the groups of a user follow.
+    sent = {key: value for key, value in raw.items() if key.lower() not in ("groups", "schemas", MEMBERS)}
+    if len(msgspec.json.encode(sent)) > LARGEST_SENT:
+        raise _too_large(kind)
     found: Resource = {}
-    for key, value in raw.items():
-        # `finished` sets `schemas`. Members have their own table, from which the groups of a user follow.
-        if key.lower() in ("groups", "schemas", MEMBERS):
-            continue
+    for key, value in sent.items():
         extension = next((urn for urn in kind.extensions if urn.lower() == key.lower()), None)
         if extension:
             name, checked = extension, _complex(extension, value, kind.extensions[extension])
@@ -72,8 +75,12 @@ def finished(resource: Resource, kind: ResourceType) -> Resource:
     extensions = [key for key in resource if key.lower().startswith("urn:")]
     whole = {**resource, "schemas": [kind.urn, *extensions]}
     if len(msgspec.json.encode(whole)) > LARGEST_RESOURCE:
-        raise ScimError(f"A {kind.kind} may be at most {byte_size(LARGEST_RESOURCE)}", status=413)
+        raise _too_large(kind)
     return whole
+
+
+def _too_large(kind: ResourceType) -> ScimError:
+    return ScimError(f"A {kind.kind} may be at most {byte_size(LARGEST_RESOURCE)}", status=413)
 
 
 def _check_schemas(raw: Resource, kind: ResourceType) -> None:

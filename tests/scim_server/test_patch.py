@@ -1,9 +1,14 @@
 """Test PATCH: the operations of the RFC, and requests of Okta and Entra."""
 
+import time
 from typing import Any
 
 import pytest
 
+from rolecall.scim_server.model import ScimError
+from rolecall.scim_server.patching import apply_patch
+from rolecall.scim_server.resources import checked_resource
+from rolecall.scim_server.schema import USERS
 from tests.scim_server.pushing import ENTERPRISE, USER, Pushing
 
 WORK, HOME = {"type": "work", "value": "a@work"}, {"type": "home", "value": "a@home"}
@@ -154,6 +159,73 @@ async def test_body_without_operations_or_with_too_many_is_refused(push: Pushing
         assert (await push.send("PATCH", f"Users/{ada['id']}", body)).status_code == 400
     many = [{"op": "remove", "path": "title"}] * 1001
     assert (await push.patch(f"Users/{ada['id']}", *many)).status_code == 413
+
+
+LONG = 'emails[value co "x"' + ' or value co "x"' * 28 + "]"
+EXPENSIVE: dict[str, tuple[dict[str, Any], list[dict[str, Any]], str]] = {
+    "long filters of long values": (
+        {"emails": [{"value": "a" * 100_000}] * 2},
+        [{"op": "remove", "path": LONG}] * 300,
+        "The operations read and filter too many values; send fewer at once",
+    ),
+    "values above the largest resource": (
+        {},
+        [
+            {"op": "replace", "path": "emails", "value": [{"value": "a" * 200_000}] * 49},
+            *[{"op": "remove", "path": LONG}] * 300,
+        ],
+        "The values of all operations may have at most 1 MiB",
+    ),
+    "a value for many elements": (
+        {"emails": [{"value": "a"}] * 400},
+        [{"op": "replace", "path": "emails.display", "value": "a" * 10_000}],
+        "The values of all operations may have at most 1 MiB",
+    ),
+    "many attributes of one value": (
+        {},
+        [{"op": "add", "value": {f"x{n}": 1 for n in range(2000)}}],
+        "Send at most 1000 operations at once",
+    ),
+    "objects of many names": (
+        {"name": {f"{n:x}": 1 for n in range(20_000)}},
+        [{"op": "add", "path": "name", "value": {"a": 1}}] * 1000,
+        "The operations read and filter too many values; send fewer at once",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EXPENSIVE)
+def test_work_of_operations_is_limited(case: str) -> None:
+    attributes, operations, reason = EXPENSIVE[case]
+    start = time.process_time()
+
+    with pytest.raises(ScimError, match=reason) as refused:
+        apply_patch({"userName": "ada", **attributes}, {"Operations": operations}, USERS)
+
+    assert refused.value.status == 413
+    assert time.process_time() - start < 10
+
+
+def test_large_body_is_refused_before_its_names_are_checked() -> None:
+    body, start = {"userName": "ada", **{f"x{n}": 1 for n in range(1_200_000)}}, time.process_time()
+
+    with pytest.raises(ScimError, match="A User may be at most 256 KiB"):
+        checked_resource(body, USERS)
+
+    assert time.process_time() - start < 5
+
+
+async def test_filters_of_members_are_limited(push: Pushing) -> None:
+    users = [await push.user(name) for name in ("ada", "bob", "eve", "joe", "zoe")]
+    group = await push.group("Finance", *users)
+    path = "members[" + " or ".join(["a pr"] * 60) + "]"
+
+    allowed = await push.patch(f"Groups/{group['id']}", *[{"op": "remove", "path": path}] * 10)
+    refused = await push.patch(f"Groups/{group['id']}", *[{"op": "remove", "path": path}] * 1000)
+
+    assert allowed.status_code == 204
+    assert refused.status_code == 413, refused.text
+    assert len(await _members(push, group)) == 5
 
 
 async def _members(push: Pushing, group: dict[str, Any]) -> list[str]:
