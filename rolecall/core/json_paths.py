@@ -1,12 +1,10 @@
 """Find values in nested JSON by paths such as `name.givenName` or `emails[type=work].value`."""
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 Record = Mapping[str, object]
 _DEEPEST = 20
-_STEP = re.compile(r"(.*?)((?:\[[^\]]*\])*)")
 
 
 def flattened(record: Record, prefix: str = "", depth: int = _DEEPEST) -> Iterator[tuple[str, object]]:
@@ -38,9 +36,17 @@ def value_at(value: object, path: str) -> object:
 
 @lru_cache(maxsize=10_000)
 def _step(text: str) -> tuple[str, list[str]]:
-    match = _STEP.fullmatch(text)
-    assert match
-    return match[1], re.findall(r"\[([^\]]*)\]", match[2])
+    """Split `name[a][b]` into the name and the texts in the brackets at its end."""
+    *before, end = text.split("]")
+    brackets: list[str] = []
+    while before and not end:
+        name, opening, inside = before[-1].partition("[")
+        if not opening:
+            break
+        before.pop()
+        brackets.append(inside)
+        end = name
+    return "]".join([*before, end]), brackets[::-1]
 
 
 def _selected(value: object, brackets: list[str], rest: str) -> object:

@@ -120,7 +120,8 @@ _VALUES_OF_PAIRS = (
 _NAME = r"""(?:(?<!\\)"(?:[^"\\]|\\.)*+"|(?<=\\)"[^"\\]*+")"""
 # A member of JSON with its value, which may be truncated. A list or an object ends at the first closing bracket.
 _MEMBER = re.compile(rf"""(({_NAME})\s*+:\s*+)("(?:[^"\\]|\\.)*+"?|\[[^\]]*+\]?|\{{[^}}]*+\}}?|[^\s,\]}}]++)""")
-# In text that is not JSON: a name with its value, such as `name=value` or `name: value`. A match starts at the first letter, dot or dash of a word, not inside it.
+# In text that is not JSON: a name with its value, such as `name=value` or `name: value`. A match starts at the first
+# letter, dot or dash of a word, not inside it.
 _ASSIGNED = re.compile(r"((?<![\w.-])[.-]*+(\w[\w.-]*+)\s*+[=:]{1,2}\s*+)(\"[^\"]*+\"?|[^\s,;|\"]++)")
 
 

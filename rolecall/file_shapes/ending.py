@@ -14,9 +14,10 @@ from rolecall.file_shapes.profiles import EXCEL, Profile, is_date, is_serial
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 _LAST_DAY = re.compile(
-    r"(?:end|terminat[a-z]*|expir[a-z]*|leav[a-z]*|exit|separation)[ ._-]*(?:date|day|on|at|time)(?![a-z])"
+    r"(?:end|terminat[a-z]{0,40}|expir[a-z]{0,40}|leav[a-z]{0,40}|exit|separation)"
+    r"[ ._-]*(?:date|day|on|at|time)(?![a-z])"
     r"|valid[ _-]*(?:to|until|through|till)(?![a-z])|g(?:u|ue)ltig[ _-]*bis"
-    r"|(?:account|access|membership|grant|assignment|role)[ _-]*expir[a-z]*"
+    r"|(?:account|access|membership|grant|assignment|role)[ _-]*expir"
     r"|^fecha[ _-]*(?:de[ _-]*)?(?:baja|cese|salida|fin|expiracion|vencimiento)$|^(?:valido|vigente)[ _-]*hasta$"
     r"|^data[ _-]*(?:d[ie][ _-]*)?(?:cessazione|fine rapporto|scadenza|saida|demissao|desligamento|rescisao|expiracao)$"
     r"|^date[ _-]*(?:de[ _-]*)?(?:sortie|fin|depart|expiration)$|^valid[eoa][ _-]*(?:jusqu.au|fino[ _-]*al|ate)$"
@@ -29,7 +30,8 @@ _LAST_DAY = re.compile(
 )
 # Headers of dates on which a grant was revoked.
 _REVOKED = re.compile(
-    r"(?:delet|revo[ck]|remov|withdr|cancel|deactivat|ended|unassign)[a-z]*[ ._-]*(?:date|day|on|at|time)(?![a-z])",
+    r"(?:delet|revo[ck]|remov|withdr|cancel|deactivat|ended|unassign)[a-z]{0,40}"
+    r"[ ._-]*(?:date|day|on|at|time)(?![a-z])",
     re.IGNORECASE,
 )
 # The value of a choice that leaves the proposal unchanged.

@@ -25,7 +25,7 @@ _LIKELY = 0.4
 _FEW = 2
 # Words in headers that say in which form a group is named, such as by its ID.
 _NAMING = {"id", "name", "code", "dn", "no", "number", "key", "display", "email", "mail", "address", "path", "guid"}
-_NUMBERED = re.compile(r"(.*?[^\W\d])[ _.-]*[\[(]?\d{1,2}[\])]?")
+_NUMBERED = re.compile(r"(.*?[^\W\d])[ _.-]{0,20}[\[(]?\d{1,2}[\])]?")
 
 
 def use_filled_group(view: View, fields: dict[str, Meaning]) -> None:

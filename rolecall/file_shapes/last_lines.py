@@ -18,7 +18,7 @@ _FOOTER = re.compile(
     r"copyright|©|confidential|generated|exported|created by|printed|end of|\brows?\b|\brecords?\b|\bpage \d|total"
     r"|\blegend|vertraulich|erstellt|confidentiel|return status|command completed|succeeded$|selektiert$|ausgewählt$"
     # A count in any language, or a line for a signature, such as `____` or `Approved:`.
-    r"|[^\W\d]{3,}\s{0,3}[:=]\s{0,40}[\d.,]{1,20}$|_{4,}|[^\W\d]{3,}:$"
+    r"|[^\W\d]{3}\s{0,3}[:=]\s{0,40}[\d.,]{1,20}$|_{4}|[^\W\d]{3}:$"
     # The legend of a matrix: R = read, W = write.
     r"|[^\s=] = [^\s=]",
     re.IGNORECASE,

@@ -21,10 +21,10 @@ from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 _ENDED = re.compile(
-    r"(?:deactivat|disabl|delet|revok|lock|suspend|archiv|block)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE
+    r"(?:deactivat|disabl|delet|revok|lock|suspend|archiv|block)\w{0,40}[ _-]*(?:date|on|at|time)\b", re.IGNORECASE
 )
 # Headers of removal dates. Dates of locks are not included: a locked account may have been unlocked again.
-_REMOVED = re.compile(r"(?:deactivat|delet|suspend|archiv|disabl)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE)
+_REMOVED = re.compile(r"(?:deactivat|delet|suspend|archiv|disabl)\w{0,40}[ _-]*(?:date|on|at|time)\b", re.IGNORECASE)
 _HAS_DIGIT = re.compile(r"\d")
 # The highest score of a status column that only its values indicate.
 _WEAK = 0.5

@@ -343,7 +343,7 @@ async def _cut(records: list[FetchedRecord]) -> AsyncIterator[list[FetchedRecord
 
 def _reason(bonsai: Any, error: Exception) -> str:
     # Remove the code that the library appends, such as (0xFFFF [-1]).
-    said = in_one_line(re.sub(r"\s*\(0x[0-9A-F]+ \[-?\d+\]\)", "", str(error)))[:300]
+    said = in_one_line(re.sub(r"(?<!\s)\s*+\(0x[0-9A-F]+ \[-?\d+\]\)", "", str(error)))[:300]
     match error:
         case bonsai.errors.AuthenticationError():
             number = re.search(r"data (\d+)", said)

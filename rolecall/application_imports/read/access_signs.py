@@ -28,7 +28,8 @@ class Sign(StrEnum):
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,:]\d+)*%?")
 _DATE = re.compile(
-    r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}.*|\d{8,14}(?:\.\d+)?Z?|.*\d{1,2}:\d{2}.*\d{4}|[^\W\d]+ \d{1,2},? \d{4}.*"
+    r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}.*|\d{8,14}(?:\.\d+)?Z?|(?>.*?\d:\d\d)(?=.{4}).*+(?<=\d{4})"
+    r"|[^\W\d]+ \d{1,2},? \d{4}.*"
 )
 # A number. A comma in it is a decimal comma or separates thousands, not the entries of a list.
 _DECIMAL = re.compile(r"[-+]?(?:\d+(?:[,.]\d{1,2})?|\d{1,3}(?:,\d{3})+(?:\.\d+)?)")

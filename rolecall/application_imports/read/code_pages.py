@@ -35,7 +35,13 @@ _LANGUAGES = {"windows-1250": _CENTRAL, "cp852": _CENTRAL, "windows-1254": (*_WE
 _ENOUGH, _CLEARLY = 0.5, 0.2
 _SAMPLE = 64 * 1024
 _LONGEST = 30
-_WORD = re.compile(r"[^\s,;|\t\"\x00-\x2f:-@\[-`{-~]*[^\x00-\x7f][^\s,;|\t\"\x00-\x2f:-@\[-`{-~]*")
+_LETTER, _ASCII, _SPACE = r"[^\s\x00-\x2f:-@\[-`{-~]", r"[0-9A-Za-z\x7f]", r"[^\S\x00-\x7f]"
+# A word with a letter that is not ASCII. It starts after another character: a search from inside a long word would read
+# the rest of the word again.
+_WORD = re.compile(
+    rf"(?<!{_LETTER}){_ASCII}*+[^\s\x00-\x7f]{_LETTER}*+(?:{_SPACE}{_LETTER}*+)?"
+    rf"|(?:(?<!{_LETTER}){_ASCII}++)?{_SPACE}{_LETTER}*+"
+)
 # The bytes BC to BE are letters such as the ligature OE in ISO 8859-15, and fractions in windows-1252.
 _LATIN_9 = re.compile(rb"(?<![0-9])[\xbc-\xbe](?=[A-Za-z])|(?<=[A-Za-z])[\xbc-\xbe](?![0-9])")
 _ONLY_WINDOWS = re.compile(rb"[\x80-\x9f]")

@@ -1,0 +1,34 @@
+"""Test that patterns take linear time on hostile texts; quadratic time is minutes at these lengths."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from rolecall.application_imports.read.access_signs import sign_of_access
+from rolecall.application_imports.read.code_pages import likely_code_page
+from rolecall.core.json_paths import value_at
+from rolecall.file_shapes import ending, groups_held, last_lines, matrices, profiles, statuses
+
+READERS: dict[str, Callable[[], object]] = {
+    "words of a code page": lambda: likely_code_page(b"a" * 60_000 + b"\xe4"),
+    "times in a cell": lambda: sign_of_access("Used", ["1:11" * 50_000]),
+    "brackets in a path": lambda: value_at({}, "[" * 200_000),
+    "paths of objects": lambda: profiles._OPAQUE.fullmatch("/" + "=" * 200_000 + "\n"),
+    "dates of a status": lambda: statuses._ENDED.search("delet" * 40_000),
+    "dates of a removal": lambda: statuses._REMOVED.search("delet" * 40_000),
+    "last days": lambda: ending._LAST_DAY.search("expir" * 40_000),
+    "dates of a grant": lambda: ending._REVOKED.search("delet" * 40_000),
+    "numbered groups": lambda: groups_held._NUMBERED.fullmatch("_" * 200_000 + "!"),
+    "logins": lambda: matrices._LOGIN.fullmatch("a" * 100_000 + "1" * 100_000 + "!"),
+    "last lines": lambda: last_lines._FOOTER.search("abc" * 70_000),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_hostile_text_is_read_in_linear_time(name: str) -> None:
+    start = time.process_time()
+
+    READERS[name]()
+
+    assert time.process_time() - start < 5
