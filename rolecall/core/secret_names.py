@@ -118,8 +118,12 @@ _VALUES_OF_PAIRS = (
 # The patterns take linear time: parts are possessive (`*+`), and no two attempts read the same characters.
 # A name that starts at a quotation mark with a backslash before it ends at the next backslash.
 _NAME = r"""(?:(?<!\\)"(?:[^"\\]|\\.)*+"|(?<=\\)"[^"\\]*+")"""
-# A member of JSON with its value, which may be truncated. A list or an object ends at the first closing bracket.
-_MEMBER = re.compile(rf"""(({_NAME})\s*+:\s*+)("(?:[^"\\]|\\.)*+"?|\[[^\]]*+\]?|\{{[^}}]*+\}}?|[^\s,\]}}]++)""")
+# The name of a member of JSON, and its value, which may be truncated. A list or an object ends at the first closing
+# bracket.
+_MEMBER = re.compile(rf"({_NAME})\s*+:\s*+")
+_VALUE = re.compile(r"""("(?:[^"\\]|\\.)*+"?)|\[[^\]]*+\]?|\{[^}]*+\}?|[^\s,\]}]++""")
+# A string up to the last whole character.
+_STRING = re.compile(r"""("(?:[^"\\]|\\[^u]|\\u[0-9a-fA-F]{4})*+)("?)""", re.DOTALL)
 # In text that is not JSON: a name with its value, such as `name=value` or `name: value`. A match starts at the first
 # letter, dot or dash of a word, not inside it.
 _ASSIGNED = re.compile(r"((?<![\w.-])[.-]*+(\w[\w.-]*+)\s*+[=:]{1,2}\s*+)(\"[^\"]*+\"?|[^\s,;|\"]++)")
@@ -193,9 +197,37 @@ def mask_json(text: str) -> str:
         # Keep the white space of JSON without secrets; encoding it again would remove it.
         return text if masked == value else msgspec.json.encode(masked).decode()
     except msgspec.DecodeError:
-        return _MEMBER.sub(_hide, text)
+        return _mask_members(text)
     except RecursionError:
         return HIDDEN
+
+
+def _mask_members(text: str) -> str:
+    """Hide secrets in members of JSON that is truncated or inside other text."""
+    parts: list[str] = []
+    done = at = 0
+    while found := _MEMBER.search(text, at):
+        at = found.end()
+        is_secret = _is_secret(found[1].strip('"'))
+        # Read a list or an object only to hide it; otherwise continue with the members in it.
+        value = None if not is_secret and text.startswith(("[", "{"), at) else _VALUE.match(text, at)
+        if value:
+            hidden = HIDDEN if is_secret else _mask_string(value[1]) if value[1] else value[0]
+            parts += text[done:at], hidden
+            done = at = value.end()
+    return "".join([*parts, text[done:]])
+
+
+def _mask_string(quoted: str) -> str:
+    """Hide secrets in a JSON string that contains JSON; the string may be truncated."""
+    string = _STRING.match(quoted)
+    assert string
+    try:
+        text = msgspec.json.decode(f'{string[1]}"', type=str)
+    except msgspec.DecodeError:
+        return quoted
+    masked = mask_json(text)
+    return quoted if masked == text else msgspec.json.encode(masked).decode()[:-1] + string[2]
 
 
 def mask_text(text: str) -> str:

@@ -55,6 +55,10 @@ def test_text_without_secrets_is_unchanged(text: str) -> None:
     [
         (r'{"id": 1, "password": "hu\"sh", "n": 2', f'{{"id": 1, "password": {HIDDEN}, "n": 2'),
         ('{"apiKey": {"value": "hus', f'{{"apiKey": {HIDDEN}'),
+        ('{"a": {"n": 1, "password": "hus', f'{{"a": {{"n": 1, "password": {HIDDEN}'),
+        ('{"a": [{"n": [1]}, {"pin": 4471}], "b', f'{{"a": [{{"n": [1]}}, {{"pin": {HIDDEN}}}], "b'),
+        (r'{"a": "{\"n\":1,\"password\":\"hush\"}", "b', f'{{"a": "{{\\"n\\":1,\\"password\\":\\"{HIDDEN}\\"}}", "b'),
+        (r'{"a": "{\"password\":\"hush\"', f'{{"a": "{{\\"password\\":{HIDDEN}'),
         ("user=ada password=hush pin: 4471; Active: yes", f"user=ada password={HIDDEN} pin: {HIDDEN}; Active: yes"),
         ('password="two words" by admin', f"password={HIDDEN} by admin"),
         ("userPassword:: aHVzaA==", f"userPassword:: {HIDDEN}"),
@@ -87,6 +91,8 @@ def test_header_that_resembles_one_of_a_secret_is_kept(header: str) -> None:
 _HOSTILE = {
     "escaped quotation marks": '"a":1 ' + r"\"" * 100_000,
     "a name that does not end": '{"a":1,"' + r"\"" * 100_000,
+    "lists that do not end": '"a":[' * 40_000,
+    "texts in texts": '{"a":1,' + '"b":"' + r"\"a\":" * 40_000,
     "a long word": "a" * 200_000,
     "words with dashes": "a-" * 100_000,
     "long path": '{"' + "k" * 50_000 + '":{' + ",".join(f'"{n}":1' for n in range(10_000)) + "}}",
