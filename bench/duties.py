@@ -41,8 +41,8 @@ _SEED = [
         SELECT %(there)s, 'Area', '', 'Permission ' || n FROM generate_series(1, {PERMISSIONS}) AS n""",
     """INSERT INTO permission_versions
        SELECT number, %(run)s, NULL, '', 'Low' FROM permissions WHERE application_id = %(there)s""",
-    # Each rule keeps permissions with close numbers apart. One account in fifty holds ten consecutive permissions; the
-    # permissions of the others are far apart, so they break no rule.
+    # Each rule keeps apart two permissions whose numbers are close. One account in fifty holds ten consecutive
+    # permissions; the permissions of the others are far apart, so they break no rule.
     f"""INSERT INTO assignments (holder_number, permission_number, access, from_import, until_import, value)
         SELECT DISTINCT ON (a.number, p.number) a.number, p.number, 'Grant'::access, %(run)s, NULL::int, ''
         FROM (SELECT number, row_number() OVER (ORDER BY number) AS n FROM accounts

@@ -217,7 +217,7 @@ async def follow_reviews(pool: Pool, config: Config, now: datetime) -> bool:
 
 
 async def list_review_reasons(pool: Pool, _: Config, now: datetime) -> bool:
-    """Store the reasons of a batch of review items, for lists filtered by reason; return whether more may wait."""
+    """Store the reasons of a batch of review items, for lists filtered by reason; return whether there may be more."""
     async with pool.connection() as db, transaction(db, "reviews"):
         return await reason_lists.list_next(db)
 

@@ -1,7 +1,7 @@
-"""Open connections that check the address when the socket is created, to prevent SSRF.
+"""Open connections only to addresses that the address check allows, to prevent SSRF.
 
-HTTP clients use these connectors for addresses that callers set, such as those of webhooks and live sources. Checking
-the address of the socket itself defeats DNS rebinding.
+HTTP clients use `guarded_connector` for addresses that callers set, such as those of webhooks and live sources. It
+checks the address of each socket when the socket is created, which defeats DNS rebinding.
 """
 
 import socket

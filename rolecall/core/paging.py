@@ -22,7 +22,7 @@ LAST_PAGE = 10**18 - 1
 EVERYTHING = 0
 # SQL for the greatest possible key of a list.
 LAST_KEY = "chr(1114111)"
-# The limit of offsets, so that they do not overflow a bigint.
+# The largest offset, so that offsets do not overflow a bigint.
 _FURTHEST = 2**62
 
 T = TypeVar("T")

@@ -251,7 +251,7 @@ def _common_separator(one: Profile, other: Profile) -> str | None:
 
 
 def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[Part]:
-    """Return the memberships in a column `role` of roles or groups, if the permissions do not use this column."""
+    """Return the memberships in the column `role`, if it lists roles, groups or profiles and no permission uses it."""
     is_role = role is not None and names_of(role.header)[:1] in (["role"], ["group"], ["profile"])
     if role is None or not is_role or role.header in part.columns or "Username" not in part.fields:
         return []

@@ -159,7 +159,7 @@ def read_as(
 
 
 def _leave_out_states(part: _Part, column: ColumnAccount, parts: Sequence[_Part]) -> None:
-    """Leave out the rows with words that say who is active, such as `Cannot login` beside `Superuser`."""
+    """Leave out rows with a status, if a column mixes statuses (`Cannot login`) and access (`Superuser`)."""
     known = [each.section["shape"].get("values", {}).get("Active", {}) for each in parts if _is_status(each, column)]
     if words := [word for values in known for word in values if word != ANY_OTHER]:
         _skip(part.section["shape"], column.header, words)

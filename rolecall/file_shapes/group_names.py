@@ -29,7 +29,7 @@ _GROUP = re.compile(
     r"|visitors|contributors|approvers|auditors|developers|computers|controllers)$",
     re.IGNORECASE,
 )
-# Logins of a domain contain no spaces, but names of its groups may.
+# In a Windows domain, names of groups often contain spaces, but logins rarely do.
 _SPACED = re.compile(r"[^\\@\s][^\\@]{0,63}\\[^\\@\s]{1,64} ")
 _MOST_SHOWN = 4
 _MOST_NAMED = 50

@@ -82,7 +82,7 @@ def _use_ids(view: View, part: Part) -> None:
     id = found[0].header
     part.fields.pop("Username", None)
     part.shape.setdefault("join", {})["Username"] = pattern.replace(f"{{{name}", f"{{{name}|or({id})")
-    part.evidence.append(f"Rows without a {name} are named by their {id}")
+    part.evidence.append(f"In rows without a {name}, {id} is used as the username")
 
 
 def _ask_for_blank(view: View, part: Part) -> None:

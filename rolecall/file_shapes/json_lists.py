@@ -115,7 +115,9 @@ def _whole(document: Any) -> SampleTable | None:
         found = from_records("JSON", [document], ["The file is one JSON object, which is its only record"])
     elif _is_keyed(document):
         found = from_records(
-            "JSON", _by_key(document)[:MOST_ROWS], ["A JSON object of records; the column key contains their names"]
+            "JSON",
+            _by_key(document)[:MOST_ROWS],
+            ["The members of one JSON object are the records; the column `key` contains their names"],
         )
     else:
         return None

@@ -142,7 +142,8 @@ def _numbered(lines: Sequence[str], starts: Sequence[int], headers: Sequence[str
 
 def _found(table: SampleTable, evidence: str) -> SampleTable:
     evidences = [evidence, *table.evidence]
-    # `skip_lines` and `headers` are not needed: the reader names columns with a blank header by their number.
+    # With `skip_lines`, the shape would list `headers`. That is not needed for blank headers: the reader names such
+    # columns by their number.
     return msgspec.structs.replace(table, evidence=evidences, is_aligned=True, merges=False, skip_lines=0)
 
 

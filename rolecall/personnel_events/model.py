@@ -1,4 +1,4 @@
-"""The stages of each type of personnel event, as data, and the status that follows from them."""
+"""Define the stages of each type of personnel event, as data, and the status that follows from them."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,8 @@
 """Read printed lists of properties with dots between name and value, such as `Status . . . . :   *ENABLED` of IBM i.
 
-A blank line ends a record. If a property has several values, the others are below the first; they become a list. Titles
-of pages and totals are left out: these blocks do not begin with the first property of a record.
+A record ends at a blank line, unless a page break follows: a block that has only known properties and begins with
+another property than records do continues the record. Further values of a property are on the lines below the first;
+all its values become a list. Other blocks, such as page titles and totals, are left out.
 """
 
 import re

@@ -191,7 +191,7 @@ async def create_token(db: Db, caller: Caller, form: Form, facts: Facts) -> Html
 )
 async def revoke_token(db: Db, id: str, facts: Facts) -> SeeOther:
     await tokens.revoke_token(db, known_guid("Token", id), facts.now)
-    return SeeOther("/settings/tokens", "The token was revoked. The next request with it is refused.")
+    return SeeOther("/settings/tokens", "The token was revoked. Requests that use it are refused from now on.")
 
 
 @screen("GET", "/settings/people", scope=Scope.CONFIG_MANAGE)

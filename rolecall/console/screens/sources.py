@@ -129,7 +129,7 @@ async def create_push_token(db: Db, caller: Caller, id: str, form: Form, facts: 
 @screen("POST", "/scim-tokens/{id:str}/revoke", scope=_SCOPE, revokes=True)
 async def revoke_push_token(db: Db, caller: Caller, id: str, now: datetime) -> SeeOther:
     application_id = await pushes.revoke_push_token(db, caller, known_guid("SCIM token", id), now)
-    said = "The token was revoked. The next request with it is refused."
+    said = "The token was revoked. Requests that use it are refused from now on."
     return SeeOther(f"/applications/{application_id}/source", said)
 
 
