@@ -73,7 +73,7 @@ async def changes_of_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list
     """Return, for each group, what open requests would give to or take from it and the groups above it.
 
     The groups above include those that the group would join through an open request. Each change comes with the
-    highest number of the unresolved requests that it depends on, or 0 if there are none.
+    highest request number among the unresolved requests that it depends on, or 0 if there are none.
     """
     rows = await fetch_rows(
         db,

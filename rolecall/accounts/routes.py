@@ -131,7 +131,7 @@ async def list_all_accounts(db: Db, query: dict[str, Any], config: Config, now: 
 
     `leaver` finds accounts whose identity is no longer active. `dormantDays` finds accounts whose last login is more
     than this many days ago. `privileged` finds accounts that hold a privileged entitlement. `neverUsed` finds accounts
-    without a login, in applications that report logins.
+    that never logged in, in applications that report logins.
     """
     as_of = await moment_of(db, query.get("asOf"), config, now)
     given = {field: query.get(name) for name, (field, _) in _ROSTER.items()}

@@ -111,7 +111,7 @@ async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | No
         if is_removed:
             await require_another_administrator(db, identity_id)
         if not await administrators.active(db):
-            raise Conflict("At least one active administrator must remain. Make another person administrator first")
+            raise Conflict("At least one active administrator must remain. Make another person an administrator first")
 
 
 async def _sign_in_email(db: Db, identity_id: UUID, had: str | None, given: str | None) -> str:

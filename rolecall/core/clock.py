@@ -66,7 +66,7 @@ def parse(text: str, zone: ZoneInfo) -> datetime:
 
 
 def local(moment: datetime, zone: ZoneInfo) -> datetime:
-    """Convert a stored time to a zone; return it unchanged if the result is outside the calendar."""
+    """Convert a stored time to a zone; return it unchanged if the result is out of range for `datetime`."""
     try:
         return moment.astimezone(zone)
     except OverflowError:

@@ -80,7 +80,7 @@ _RECORDS = {
         WHERE i.review_id = %(id)s GROUP BY q.id ORDER BY q.number""",
 }
 RECORDS = tuple(_RECORDS)
-# The pinned imports, and the imports that proved a removal, showed removed access again, or changed items.
+# The imports of the population, and those that proved a removal, showed removed access again, or changed items.
 _IMPORTS = """SELECT import_number FROM review_populations WHERE review_id = %(id)s
               UNION SELECT remediated_import FROM review_items WHERE review_id = %(id)s
               UNION SELECT reopened_import FROM review_items WHERE review_id = %(id)s

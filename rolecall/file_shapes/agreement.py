@@ -41,7 +41,7 @@ def _usernames(file: ReadFile, part: Part) -> set[str]:
     assert file.view
     origin, header = part.origin("Username"), part.holder
     profile = file.view.by_header.get(header or "")
-    # The host or domain beside a login says nothing about the columns of other files.
+    # A login that is joined with a host or domain is not the whole username, so do not look for it in other files.
     is_joined = "}@{" in (origin or "")
     if profile is None or is_joined or any(other.content == Content.USERS for other in file.parts):
         return set()

@@ -128,7 +128,7 @@ def values_of(column: Profile, separator: str | None) -> list[str]:
 
 
 def blank_no_groups(part: Part, columns: Iterable[Profile]) -> None:
-    """Read placeholders for no group as blank."""
+    """Read placeholders that mean no group as blank."""
     found = {value for column in columns for value in values_of(column, column.separator) if fold(value) in _NO_GROUP}
     if found:
         part.shape["blank"] = sorted(found)

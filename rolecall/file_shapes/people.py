@@ -92,7 +92,7 @@ _FULL_NAMES = {
 
 
 def _full_name(view: View, employee: str) -> Profile | None:
-    """Return the column with full names, other than the column of employee IDs."""
+    """Return a column of full names; ignore the employee ID column and columns of numbers; None if there is none."""
     known = _FULL_NAMES | TRANSLATED["Name"]
     found = [each for each in view.profiles if known.intersection(names_of(each.header))]
     return next((each for each in found if each.header != employee and each.numbers < 1), None)

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
-LAST = "This is the last active administrator. Make another person administrator first"
+LAST = "This is the last active administrator. Make another person an administrator first"
 
 
 async def active(db: Db) -> dict[UUID, str]:

@@ -205,7 +205,7 @@ async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:
     return await with_mentioned_identities(db, facts, raw)
 
 
-# One statement, because a round trip costs more than a row.
+# One statement for all inserts, because each further round trip would take longer than inserting a row.
 # Fires notify_of_new_event (schema/notifications.sql) and keep_absences (schema/personnel_events.sql).
 _CREATE = """
     WITH event AS (

@@ -52,7 +52,7 @@ async def disable_leaver(db: Db, event: LockedEvent, now: datetime) -> None:
 
 _LAST_ADMINISTRATOR = (
     "The identity was not disabled: it is the last active administrator."
-    " Make another person administrator, then offboard this identity again"
+    " Make another person an administrator, then offboard this identity again"
 )
 
 

@@ -140,7 +140,10 @@ class LdapConnection(SourceConnection):
             yield RecordPage([_resolved(record, names) for record in page])
 
     async def _primary_members(self, content: SourceContent) -> dict[str, list[str]]:
-        """Map the SID of each primary group to its accounts, because `member` does not list these accounts."""
+        """Map the SID of each primary group to its accounts, because `member` does not list these accounts.
+
+        Leave out Domain Users, Domain Guests and Domain Computers.
+        """
 
         def read() -> dict[str, list[str]]:
             wanted = [SID, PRIMARY_GROUP, "objectClass"]

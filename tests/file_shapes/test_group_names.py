@@ -1,4 +1,4 @@
-"""Test the question about holders of permissions that look like groups, if no column says which are groups."""
+"""Test the question that is asked if permission holders look like groups and no column says which are groups."""
 
 from pathlib import Path
 

@@ -190,7 +190,7 @@ def test_excluded_sap_roles_are_left_out(tmp_path: Path) -> None:
 
 
 def test_connector_also_reads_a_later_file_that_repeats_an_account(tmp_path: Path) -> None:
-    """The connector must not store columns about grants with accounts, although the first file repeats no account."""
+    """Columns about grants must not become account data, even if each account occurs once in the first file."""
     text = "Assignment,Username,IsActive,Permission\n1,ada,true,read\n2,bob,false,read\n"
     connector = proposed(tmp_path, export=text).connector["files"]
 

@@ -1,4 +1,4 @@
-"""Test that pushed users and groups are imported as one snapshot after a quiet time."""
+"""Test that pushed users and groups are imported as one snapshot after a quiet period."""
 
 from datetime import timedelta
 from typing import Any
