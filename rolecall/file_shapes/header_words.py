@@ -26,7 +26,7 @@ _USERNAME = (
     ",operatorid,networkid,logonid,useraccount,authorizationname,touser"
 )
 _GROUP = (
-    "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
+    "group,groupname,groname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
     ",groupdisplayname,securitygroup,gruppe,rolle,assignedgroups,assignedroles,assignedapps,apps,organization,orgs"
     ",responsibilityname,responsibility,usergroup,usergroups,userrole,license,licenses,membership,memberships,groupid,roleid,jobrole,grantedrole"
     ",gruppen,rollen,benutzergruppe,gruppenname,groupe,groupes,grupo,grupos,gruppo,gruppi,rol,roleassigned,groupprofilename,groupprofile,profileid,cohort,upgrpf,upsupg,accesslevels,fromuser"

@@ -45,7 +45,8 @@ _ACCESS_WORDS = {
     "license", "licenses", "licence", "licences", "admin", "administrator", "superuser", "capability", "capabilities",
     "grant", "grants", "policy", "policies", "responsibility", "responsibilities", "clearance", "rolle", "rollen",
     "gruppe", "gruppen", "berechtigung", "berechtigungen", "recht", "rechte", "droit", "droits", "permiso", "permisos",
-    "rol", "grupo", "grupos", "groupe", "groupes", "ruolo", "gruppo",
+    "rol", "grupo", "grupos", "groupe", "groupes", "ruolo", "gruppo", "groname", "template", "templates", "course",
+    "courses", "cohort", "cohorts",
 }  # fmt: skip
 # Header words about a person, an organization or the record itself. A column whose header has such a word, but no word
 # about access, contains no access.
