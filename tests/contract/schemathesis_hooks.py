@@ -59,6 +59,8 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "approvalPolicy": lambda _: [{"type": "Approve", "reason": "So it is", "responder": "Supervisor"}],
     "assigneeId": one("identities"),
     "columns": lambda _: {},
+    # Positions need as many headers, and neither `aligned` nor `delimiter`.
+    "columnStarts": lambda _: [],
     "approverId": lambda _: RECORDS["rule_owner"][0],
     "conflicts": lambda _: RECORDS["duties"][:2],
     "controlOwnerId": lambda _: RECORDS["rule_owner"][0],
