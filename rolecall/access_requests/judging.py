@@ -74,7 +74,7 @@ class ImportedState(msgspec.Struct, frozen=True):
     groups: dict[str, Shown]
     # Privileges that are memberships.
     memberships: set[Key]
-    # Requests about an account or group itself, whatever privileges they list.
+    # Requests about an account or group itself, even if they list privileges.
     whole: frozenset[UUID]
 
     def shown(self, request: AccessRequestDetail) -> Shown:
