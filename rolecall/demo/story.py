@@ -138,7 +138,7 @@ class HeldGrant(NamedTuple):
     until: int = 1
 
 
-# `since`, and `until` unless it is 1, are the first day or a day of EXPORTS, because only an export shows a change.
+# Grants begin on the first day or on a day of EXPORTS, and end on a day of EXPORTS: only an export shows a change.
 GRANTS = (
     HeldGrant(FINANCE_LEDGER, Who("Accounting", 2), "Release payment run", -365, -255),
     HeldGrant(FINANCE_LEDGER, Who("Internal Audit", 1), "Release payment run", -365, -195),

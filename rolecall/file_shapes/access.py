@@ -276,7 +276,7 @@ def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
     active = view.fields(Content.USERS).get("Active")
     if named and names_of(named.header)[:1] == ["name"] and "Username" not in fields and active and active.score > 0.5:
         del fields["Group"]
-        fields["Username"] = Meaning(named.header, "Username", 0.6, f"{active.header} says which of them are active")
+        fields["Username"] = Meaning(named.header, "Username", 0.6, f"{active.header} says which names are active")
 
 
 def _use_repeated_people(view: View, fields: dict[str, Meaning], held: str) -> bool:

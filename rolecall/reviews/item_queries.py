@@ -180,7 +180,7 @@ class ItemFilters(msgspec.Struct, frozen=True, kw_only=True):
     reason: ItemFact | None = None
 
     def conditions(self) -> str:
-        """Return SQL conditions on a row `c`; their parameters are the filters."""
+        """Return SQL conditions on a row `c`; `given` returns their parameters."""
         given = {name for name, value in msgspec.structs.asdict(self).items() if value is not None}
         words = {name: f" AND c.{name} = %({name})s" for name in given}
         if self.reason is not None:

@@ -122,7 +122,7 @@ class Host:
 
 
 class Network:
-    """Hosts with a switch between them."""
+    """Hosts that are connected by a switch."""
 
     def __init__(self, folder: Path, numbers: Mapping[str, int]) -> None:
         self._switch = Host("switch", 0, folder / "switch")

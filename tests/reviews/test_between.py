@@ -152,7 +152,7 @@ async def test_import_from_before_the_removal_was_completed_contradicts_nothing(
 async def test_access_missing_from_a_wrong_file_does_not_count_as_reviewed(
     client: httpx2.AsyncClient, ledger: Ledger, db: Db, tmp_path: Path
 ) -> None:
-    """The review is complete without Ada's access, because a file lacked it; that import is then rolled back."""
+    """A file lacks Ada's access, so the review is completed without it; then the import of the file is rolled back."""
     good = await ledger.upload(AFTER)
     review = await an_open_review(client, "Application")
     await ledger.upload(BEFORE)

@@ -53,7 +53,7 @@ class ReadDates(NamedTuple):
 
     texts: pl.Series
     notes: list[str]
-    # Whether the order of day and month was inferred from the whole column, so that no line can be read on its own.
+    # Whether the order of day and month was inferred from the whole column: a single line does not show the order.
     is_inferred: bool = False
 
 

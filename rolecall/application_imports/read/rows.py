@@ -63,7 +63,7 @@ class FileRows(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """How to parse a field: as plain text, or with a table of words and a value for any other word."""
+    """How to parse a field: as plain text, or by `words`, with `other` as the value of any other word."""
 
     column: str
     words: Mapping[str, object] | None = None

@@ -76,7 +76,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
                 ("Add your HR system as the first application", "/applications/new", progress.applications),
                 ("Upload its first files", "/applications", progress.imports),
                 ("Check the people who were imported", "/identities", progress.identities),
-                ("Define in a model who gets which access", "/access-models", progress.models),
+                ("Define an access model: who gets which access", "/access-models", progress.models),
                 ("Onboard a person and follow the requests", "/events/new?type=Onboard", progress.requests),
             ],
         },
