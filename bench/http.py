@@ -166,7 +166,7 @@ def running(name: str, url: str, answers: Path) -> Iterator[tuple[int, int]]:
 
 
 LOGS = {"service": {"ROLECALL_LOG": "json"}}
-# The measured requests of each program. Of the list, the bare programs serve only page 1.
+# The measured requests of each program. The bare programs serve only page 1 of the list.
 ASKED = {
     "bytes": (GET, FIRST),
     "select": (GET, FIRST),

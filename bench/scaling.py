@@ -70,7 +70,7 @@ def more_processes(url: str, paths: list[str], secret: str) -> bool:
                 rates[count].append(uvloop.run(load_all(ports, paths, secret, CONNECTIONS, TURN_SECONDS)))
             if count == 1:
                 busy.append(cores[0])
-    # Skip the first turn of each count, which finds cold caches.
+    # Skip the first turn of each process count, because its caches are cold.
     warm = {count: each[1:] for count, each in rates.items()}
     for count in PROCESSES:
         tell(Found("scaling", f"get one, API processes: {count}", statistics.median(warm[count]), "/s"))

@@ -83,7 +83,7 @@ async def commit_model(
                 f"The rule {found.rule} blocks this model: the model {why}."
                 " Simulate the draft to see all conflicts, then change it"
             )
-    # No identity may change between evaluating the conditions and the commit of this transaction.
+    # Prevent changes of identities between evaluating the conditions and the commit of this transaction.
     await execute(db, "SELECT pg_advisory_xact_lock(access_model_lock())")
     await commit_draft(db, "access_models", _ADD_VERSION, model.id, draft, caller, now)
     await _replace_grants(db, model.id)

@@ -162,7 +162,8 @@ async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
 async def obstacle(db: Db, request_id: UUID, account: str) -> str | None:
     """Return why a person must take over, or None.
 
-    The request was assigned meanwhile, or the account belongs to another person or, except for an Add, to nobody.
+    Reasons: the request was assigned meanwhile, or the account belongs to another person or, unless the action is Add,
+    to nobody.
     """
     ((assignee, is_anothers),) = await fetch_rows(
         db,

@@ -69,7 +69,7 @@ async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID
         await drop_planned(db, request_id)
     (request,) = await access_requests.details(db, [request_id])
     try:
-        # A new request must not be assigned to a person; one that a person gave to the carrier may be.
+        # A new request must not be assigned to a person. A request that a person gave to the carrier may be assigned.
         if is_new:
             _require_free(request, known)
         steps = plan(request, carrier, await request_facts(db, request))

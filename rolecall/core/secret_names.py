@@ -116,7 +116,7 @@ _VALUES_OF_PAIRS = (
     "value", "values", "val", "vals", "v", "attributevalue", "attributevalues", "fieldvalue", "data", "text", "content",
 )  # fmt: skip
 # The patterns take linear time: parts are possessive (`*+`), and no two attempts read the same characters.
-# A name that starts at a quotation mark with a backslash before it ends at the next backslash.
+# If a backslash precedes the opening quotation mark of a name, the name ends at the next backslash.
 _NAME = r"""(?:(?<!\\)"(?:[^"\\]|\\.)*+"|(?<=\\)"[^"\\]*+")"""
 # The name of a member of JSON, and its value, which may be truncated. A list or an object ends at the first closing
 # bracket.

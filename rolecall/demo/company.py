@@ -181,7 +181,7 @@ class _Company:
     async def _token(self, name: str) -> tuple[str, Caller]:
         author = by_command_line("token create", clock.now())
         async with self.pool.connection() as db, written_by(db, "company", author):
-            # In simulated time the token is created a year ago, so make it valid for a year longer.
+            # The token is created at a simulated time a year ago, so make it valid for a year longer.
             raw = {"name": name, "scopes": list(Scope), "expiresInDays": DEFAULT_DAYS - story.FIRST_DAY}
             made = await tokens.create_token(db, None, raw, self._facts())
         return made.secret, Caller(made.id, display_name(name), _ALL_SCOPES)

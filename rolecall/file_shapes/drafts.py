@@ -315,7 +315,7 @@ def _choices(question: OpenQuestion, shape: Json) -> list[ProposedChoice]:
 
 
 def has_proposal(key: str, shape: Json) -> bool:
-    """Return whether the shape already has an answer for a key; for a word, it must say what the word means."""
+    """Return whether the shape has an answer for a key. If the key is about a word, `values` must contain the word."""
     field, _, word = key.removeprefix("values.").partition(".")
     return not key.startswith("values.") or not word or word in (shape.get("values") or {}).get(field, {})
 

@@ -265,7 +265,7 @@ def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
 
 
 def _once(view: View, key: Profile) -> View:
-    """Return a view with one row for each account: repeated values are not recognized as names of people."""
+    """Return a view with one row for each account, because repeated values are not recognized as names of people."""
     rows = dict(reversed(list(zip(key.cells, view.table.rows, strict=True))))
     return view if key.is_unique else view_of(msgspec.structs.replace(view.table, rows=[*reversed(rows.values())]))
 

@@ -164,7 +164,7 @@ def choose_username(
 
 
 def _login_of_people(view: View, fields: dict[str, Meaning]) -> str | None:
-    """Return the header of another column whose logins are made of the names or e-mail addresses in their rows."""
+    """Return the header of another column whose logins are made of the names or e-mail addresses in the same rows."""
     people = [view.by_header[fields[field].header] for field in _NAMED if field in fields]
     taken = {meaning.header for meaning in fields.values()}
     for profile in view.profiles:

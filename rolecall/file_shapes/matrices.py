@@ -43,7 +43,7 @@ _ROLE = re.compile(
     r"|contrib|develop|analyst|role|group|team|rolle|gruppe|all|public",
     re.IGNORECASE,
 )
-# Words in the names of levels.
+# Words in the names of access levels.
 _LEVEL = re.compile(
     r"\b(?:read|write|full|edit|view|modify|control|access|admin|owner|contribute|manage|approve|limited|only|update"
     r"|lesen|schreiben|voll|lecture|ecriture|écriture|consulta|lectura|escritura|lettura|scrittura)\b",

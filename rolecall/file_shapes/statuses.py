@@ -26,7 +26,7 @@ _ENDED = re.compile(
 # Headers of removal dates. Dates of locks are not included: a locked account may have been unlocked again.
 _REMOVED = re.compile(r"(?:deactivat|delet|suspend|archiv|disabl)\w{0,40}[ _-]*(?:date|on|at|time)\b", re.IGNORECASE)
 _HAS_DIGIT = re.compile(r"\d")
-# The highest score of a status column that only its values indicate.
+# The maximum score of a column that is recognized as a status only by its values.
 _WEAK = 0.5
 _MOST_COMBINED = 200
 _YES_AND_NO = 2
@@ -238,7 +238,7 @@ def _find_codes(view: View, part: Part) -> None:
 
 
 def _end_by_date(view: View, part: Part) -> None:
-    """Read accounts as inactive by a deactivation date or a last day, if no status certainly says who is active."""
+    """Read accounts as inactive by a deactivation date or a last day, if no column is certain to be the status."""
     if (column := _dated(view, _ENDED)) is not None:
         part.fields["Active"] = Meaning(column.header, "Active", 0.6, "it says when an account was deactivated")
         # 0 means no date.

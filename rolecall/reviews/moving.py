@@ -47,7 +47,7 @@ async def pass_on(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBo
         new = NewReviewer(item.id, body.identity_id, f"{moved}: {body.comment}" if body.comment else moved)
     else:
         unsure = body.decision is Decision.UNSURE and stage < len(review.stages)
-        # True counts as 1: the item goes to the next stage.
+        # `unsure` counts as 1 if it is true: the item goes to the next stage.
         stage += unsure
         (new,) = await reviewers_for(db, [item.id], review.stages[stage - 1] if unsure else None, review.fallback, now)
     await _record_passing(db, caller, item, body, now)

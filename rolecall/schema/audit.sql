@@ -317,6 +317,6 @@ CREATE CONSTRAINT TRIGGER chain_changes AFTER INSERT ON audit_pending DEFERRABLE
     FOR EACH ROW EXECUTE FUNCTION chain_changes();
 
 CALL keep_list('audit_events');
--- Skip the trigger while `chain_notes` notes the changes of this list.
+-- Skip the trigger while `chain_notes` writes the list changes itself.
 CREATE OR REPLACE TRIGGER keep_list_on_insert AFTER INSERT ON audit_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT
     WHEN (current_setting('rolecall.lists_itself', true) IS DISTINCT FROM 'true') EXECUTE FUNCTION keep_audit_events_on_insert();

@@ -115,7 +115,7 @@ class ScimConnection(SourceConnection):
         return found
 
     async def login(self) -> str:
-        """Return the authentication schemes of the server, because SCIM servers need not report the login."""
+        """Return the authentication schemes of the server in place of the login, which few SCIM servers report."""
         try:
             answer = (await self._http.get(endpoint(self._http.root, _PROVIDER))).value
         except SourceFailed:

@@ -143,7 +143,7 @@ async def test_request_shows_the_carrier_instead_of_a_provisioner(
     assert "The request is approved." in taken
     assert "Waiting for the carrier to provision it." in taken
     assert "<strong>The carrier</strong> provisions it" in taken
-    assert "What it cannot do is left to Peter Naur" in taken
+    assert "If it cannot make the change, the request is left to Peter Naur" in taken
     assert "cannot be reached" in waiting
     assert "Disable the account ada" in waiting
     assert "Waiting for Peter Naur to provision it." in earlier

@@ -39,7 +39,7 @@ LISTED = (
     *("/export/access-requests?format=jsonl", "/export/access-requests?identityId={person}&format=jsonl"),
     *("/export/search-identities?q=Zim&format=jsonl", "/export/requests-to-answer?asks=Approve&format=jsonl"),
     *("/export/applications?format=jsonl", "/export/notifications?format=jsonl"),
-    # Pages and exports about records of the firm, which count and list other records.
+    # Pages and exports about records that are not hidden. They list and count related records.
     *(f"/identities/{{ada}}{day}" for day in ("", f"?asOf={_TODAY}")),
     *(f"/applications/{{payroll}}{part}" for part in ("", f"?asOf={_TODAY}", "?match=Unmatched")),
     *("/requests/{request}", "/requests?selected={request}", "/conflicts/{conflict}", "/access/{group}"),

@@ -59,7 +59,7 @@ def test_screens_that_write_need_a_scope() -> None:
 
 
 def test_actions_have_the_same_names_as_in_the_api() -> None:
-    """Audit entries can be filtered by these names. Some actions exist only in the console."""
+    """The names matter because audit entries can be filtered by them. Those in `own` exist only in the console."""
     own = {"sign_in", "sign_in_by_link", "sign_out", "change_password", "set_role", "make_link"}
     own |= {"create_draft", "draft_changed_files", "change_draft", "try_draft", "save_draft", "discard_draft"}
     own |= {"create_event", "respond_to_several", "archive", "add_rule", "remove_rule", "ask_for_link"}

@@ -33,7 +33,7 @@ async def access(client: httpx2.AsyncClient, **filters: Any) -> list[Any]:
 
 
 async def a_bank(db: Db) -> tuple[UUID, UUID]:
-    """Create a bank where ada approves wires as a clerk and bo as an approver; return the ids of Ada and the bank."""
+    """Create a bank whose accounts ada (a clerk) and bo can approve wires; return the ids of Ada and the bank."""
     ada = await an_identity(db, "Ada", "Lovelace", department="Finance")
     bank = await an_application(db, "CoreBank")
     run = await some_groups(db, bank, {"Wire approvers": "", "Clerks": "Wire approvers"})

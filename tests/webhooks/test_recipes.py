@@ -1,4 +1,4 @@
-"""Test the relay of the documentation, unchanged, with a fake issue tracker."""
+"""Test the relay script from the documentation, unchanged, with a fake issue tracker."""
 
 import json
 import re

@@ -23,7 +23,7 @@ class PeopleChanges(NamedTuple):
 
     @property
     def applied(self) -> dict[int, int]:
-        """Return the number of rows of each file that change something."""
+        """Return, for each file, how many of its rows change something."""
         return dict(self.difference.opened.group_by("file").len().iter_rows())
 
     def added(self) -> Counter[str]:

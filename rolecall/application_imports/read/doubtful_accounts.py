@@ -1,4 +1,4 @@
-"""Name accounts that are read as active although something else in their rows says that they are not in use."""
+"""List accounts that are read as active although something else in their rows says that they are not in use."""
 
 from collections.abc import Iterator
 

@@ -310,7 +310,7 @@ async def decide_review_items(db: Db, id: str, form: Form, person: Person, calle
 
 _ALL_EXCEPTED = (
     "No item is left to decide: the holders are ticked as exceptions, or another person has decided."
-    " Untick the holders whom the decision is for."
+    " Untick the holders to whom the decision applies."
 )
 _DONE = {"Keep": "kept", "Keep Until": "kept until a date", "Revoke": "marked to be revoked"}
 _MOST_NAMED = 5

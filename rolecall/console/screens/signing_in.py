@@ -20,7 +20,7 @@ from rolecall.web.bodies import AnyRequest
 from rolecall.web.services import Services
 
 _ATTEMPT = "rolecall-attempt"
-# Anyone can start an attempt, which is stored, so limit its size.
+# Limit the stored path to return to, because anyone can start an attempt to sign in.
 _LONGEST_NEXT = 2000
 # The same message whether or not a person has the e-mail, to prevent user enumeration.
 _WRONG = "E-mail or password is wrong"

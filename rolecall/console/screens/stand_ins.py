@@ -69,7 +69,7 @@ async def _people(db: Db, caller: Caller, form: Form) -> Json:
 @screen("POST", "/stand-ins/{id:str}/end", scope=Scope.ACCESS_REQUESTS_WRITE, limits=OWN)
 async def end_stand_in(db: Db, caller: Caller, id: str, now: datetime) -> SeeOther:
     await actions.end_stand_in(db, caller, id, now)
-    return SeeOther("/stand-ins", "The stand-in was ended")
+    return SeeOther("/stand-ins", "The stand-in can no longer respond for this person")
 
 
 HANDLERS: list[HTTPRouteHandler] = [show_stand_ins, create_stand_in, end_stand_in]
