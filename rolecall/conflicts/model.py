@@ -18,7 +18,7 @@ class ExceptionStatus(StrEnum):
     OUTGROWN = "Outgrown"
 
 
-# The trigger `refuse_move` (schema/conflicts.sql) enforces this table too.
+# The allowed changes of status. The trigger `refuse_move` (schema/conflicts.sql) enforces them too.
 EXCEPTION_MOVES = {
     ExceptionStatus.PENDING: {
         ExceptionStatus.APPROVED,

@@ -62,7 +62,7 @@ def with_lines(text: str, lines: Iterable[str]) -> str:
 
 
 async def access_like(db: Db, application_id: UUID | None, words: str) -> FoundAccess:
-    """Find groups and permissions of an application by a part of their names; if none match, name similar ones."""
+    """Find groups and permissions of an application by a part of their names; if none match, suggest similar ones."""
     if application_id is None:
         return FoundAccess([], "Choose the application first")
     if not words:

@@ -399,7 +399,7 @@ async def hook_numbers(db: Db, ids: Sequence[UUID]) -> dict[UUID, HookNumbers]:
 
 
 async def _last_problems(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
-    """Return the last failure of one delivery of each webhook: the newest one that was tried and has not arrived."""
+    """Return, for each webhook, the last failure of the newest delivery that was tried and has not arrived."""
     return dict(
         await fetch_rows(
             db,

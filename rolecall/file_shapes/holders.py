@@ -150,7 +150,7 @@ def choose_username(
         other = next((field for field, meaning in fields.items() if meaning.header == header), None)
         named = fields.pop("Username", None)
         because = f"{named.evidence}, and " if named and named.header == header else ""
-        because = "its values are made of the names or addresses in their rows, and " if header == login else because
+        because = "its values are made of the names or addresses in the same rows, and " if header == login else because
         if other not in (None, "Username"):
             shape.setdefault("join", {})["Username"] = f"{{{header}}}"
             evidence.append(f"{header} is unique and serves as the username too")

@@ -28,8 +28,8 @@ _CERTAIN = 0.9
 _MOST_CODES = 10
 _MOST_STATES = 8
 _MOSTLY = 0.5
-# Words for a state. Yes, no and numbers are left out, because they may mean anything; words such as owner, because they
-# may be roles.
+# Words for a state, without yes, no and numbers, which may mean anything, and without words such as owner, which may be
+# roles.
 _STATE_WORDS = {word for word in ACTIVE.keys() - YES_NO.keys() if not word.isdigit()} - {
     "member", "admin", "owner", "primaryowner", "bot", "guest", "open", "closed", "live", "current",
 }  # fmt: skip

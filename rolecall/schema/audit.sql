@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION must_keep_notes(noted text, notes text) RETURNS boole
 -- Have the notes chained at COMMIT, or chain them now if they are very long, so that the setting stays small.
 CREATE OR REPLACE FUNCTION keep_notes(notes text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    -- A transaction that was chained in parts has its row already.
+    -- The row exists already if the transaction has chained some of its notes.
     INSERT INTO audit_pending DEFAULT VALUES ON CONFLICT DO NOTHING;
     IF length(notes) > 32 * 1024 * 1024 THEN
         PERFORM chain_notes();

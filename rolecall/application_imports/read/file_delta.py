@@ -291,7 +291,7 @@ def _tables(
 
 
 def _half(on_read: OnRead, before: int) -> OnRead:
-    """Return a function that reports half of the parsed bytes of a file, plus all bytes of the files before it."""
+    """Return a function that reports `before` (all bytes of earlier files) plus half of the parsed bytes of a file."""
     return lambda read: on_read(before + read // 2)
 
 

@@ -30,7 +30,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _capitals(table: ReadTable) -> Iterator[str]:
-    """Name usernames that differ only in capitals: each becomes an account, but they may be the same person."""
+    """Warn of usernames that differ only in capitals: each becomes an account, but they may be the same person."""
     gives_users = table.group.content == Content.USERS or table.shape.derive_users
     if table.group.is_derived or not gives_users:
         return
@@ -57,7 +57,7 @@ def _inner_groups(table: ReadTable) -> Iterator[str]:
 
 
 def _unread_memberships(table: ReadTable) -> Iterator[str]:
-    """Name memberships that are only in a column that is not read.
+    """Warn of memberships that are only in a column that is not read.
 
     Directories write a membership twice: in memberOf of the member, and in member of the group.
     """

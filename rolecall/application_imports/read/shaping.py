@@ -146,7 +146,7 @@ class ShapedTable:
             filled = pl.when(cell.str.strip_chars() != "").then(cell).forward_fill()
             if place != places[0]:
                 filled = filled.over((pl.col(places[0]).str.strip_chars() != "").cum_sum())
-            # Write to temporary columns: filling the others needs the first column as it was before it was filled.
+            # Write to temporary columns, because the unfilled first column is needed to fill the others.
             self.frame = self.frame.with_columns(filled.fill_null("").alias(f"filled {place}"))
         self.frame = self.frame.with_columns(pl.col(f"filled {place}").alias(place) for place in places).drop(
             f"filled {place}" for place in places
