@@ -41,7 +41,7 @@ class ThroughAccess(msgspec.Struct, frozen=True):
 
 
 class Through(msgspec.Struct, frozen=True, rename="camel"):
-    """The requests and models on record that gave the access that completed the conflict.
+    """The requests and models on record for the access that completed the conflict.
 
     `access` has one entry for each duty.
     """

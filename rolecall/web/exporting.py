@@ -40,7 +40,7 @@ LONGEST_SECONDS = 1800.0
 _CLIENT_CLOSED = 499
 _JSON = "json"
 _FORMATS = [_JSON, *Format]
-# The preferred known media type in `Accept` decides; types that are not export formats select a JSON page.
+# The preferred one of these types in `Accept` decides. Types that are not export formats select a JSON page.
 _KNOWN = {"application/json", "application/*", "*/*", "text/html", *MEDIA_TYPES}
 
 

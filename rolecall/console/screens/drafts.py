@@ -144,7 +144,7 @@ async def _run_page(
 
 
 async def _named(db: Db, caller: Caller, id: UUID) -> Json:
-    """Return the draft with the name of its application, and whether the application is the identity source."""
+    """Return the draft with the name of its application, and whether the application is an identity source."""
     draft = await queries.draft_of(db, id, caller)
     if draft.application_id is None:
         return draft.body
