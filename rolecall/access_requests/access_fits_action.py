@@ -76,10 +76,12 @@ _SUSPENSIONS = """
     WHERE s.application_id = %(application)s AND s.target_type = %(type)s AND s.target_name = %(name)s
       AND s.identity_id IS NOT DISTINCT FROM %(identity)s::uuid
       AND s.action = 'Suspend' AND s.status IN ('Resolved', 'Completed')"""
+# Requests for the same account that were made after the suspension, or were made before it and still in progress then.
 _LATER = """
     FROM access_requests later
     WHERE later.application_id = s.application_id AND later.target_type = s.target_type
-      AND later.target_name = s.target_name AND later.number > s.number AND later.status <> 'Canceled'"""
+      AND later.target_name = s.target_name AND later.id <> s.id AND later.status <> 'Canceled'
+      AND (later.number > s.number OR later.resolved_on IS NULL OR later.resolved_on > s.created_at)"""
 
 
 def _of_target(new: NewRequest) -> dict[str, object]:

@@ -53,5 +53,9 @@ async def test_only_an_unfinished_removal_takes_the_account_off_the_list(
     await done(client, canceled, "cancel")
     assert await leftovers(client) == []
 
+    await execute(db, "UPDATE access_requests SET is_whole = false WHERE id = %(id)s", id=resolved)
+    assert await leftovers(client) == [("Ledger", "ada")], "a removal of some privileges leaves the account"
+    await execute(db, "UPDATE access_requests SET is_whole = true WHERE id = %(id)s", id=resolved)
+
     assert (await done(client, resolved, "resolve"))["status"] == "Completed"
     assert await leftovers(client) == [("Ledger", "ada")]

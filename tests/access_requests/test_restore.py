@@ -203,6 +203,20 @@ async def test_access_is_not_restored_after_the_account_was_removed_with_other_a
     assert asked(after_cancel) == [("Post", "None", "Modify")]
 
 
+@pytest.mark.parametrize("removed", [(), (named("Post"),)])
+async def test_access_is_not_restored_if_a_removal_requested_before_the_suspension_is_completed_after_it(
+    client: httpx2.AsyncClient, cast: Cast, removed: tuple[dict[str, str], ...]
+) -> None:
+    removal = await ask(client, cast, "Remove", *removed)
+    await suspended(client, cast, named("Post"))
+    pending = await ask(client, cast, "Restore", named("Post"))
+    await done(client, removal["id"], "resolve")
+    resolved = await ask(client, cast, "Restore", named("Post"))
+
+    not_suspended = [{"field": "privileges.0.access", "message": "Books Post of ada is not suspended"}]
+    assert pending["errors"] == resolved["errors"] == not_suspended
+
+
 async def test_suspension_of_one_account_does_not_restore_another(
     client: httpx2.AsyncClient, db: Db, cast: Cast
 ) -> None:
