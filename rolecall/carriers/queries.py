@@ -113,7 +113,7 @@ async def due_requests(db: Db, application_id: UUID, now: datetime, most: int) -
 
 
 async def lock_due(db: Db, request_id: UUID, now: datetime) -> Carrier | None:
-    """Lock and return the carrier of a request that is due; return None if it is not due.
+    """Lock and return the carrier of a request, or return None if the request is not due.
 
     All code locks a carrier before its requests, to avoid deadlocks.
     """

@@ -186,9 +186,9 @@ async def sign_in_by_password(db: Db, email: str, password: str, now: datetime) 
 
 
 async def _is_current_password(db: Db, person: Person, argon2: str) -> bool:
-    """Return whether `argon2` is still the stored hash: the password may have changed during the verification.
+    """Lock the stored hash, and return whether it is still `argon2`.
 
-    Lock the stored hash.
+    The password may have changed during the verification.
     """
     return bool(
         await fetch_value(
@@ -298,7 +298,7 @@ async def sign_as_person(db: Db, session: Session, author: Author) -> Person | N
         author=signature(author),
         now=author.created_date,
     )
-    # The last column is the result of SIGN.
+    # Leave out the last column, which is the result of SIGN.
     return Person(*rows[0][:-1]) if rows else None
 
 

@@ -257,8 +257,8 @@ def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     if part.origin("Active") is None and (last := last_day_of_grants(view)):
         end_after(_view_of(view, [each for each in about if each is not last]), part, "Active")
     used = {each.header for each in part.fields.values()}
-    # If no account repeats, the other columns may describe the grant: in a later file, one account may have several
-    # rows that differ in them.
+    # If each account has one row, ignore unused columns: they may describe the grant, and in a later file the rows of
+    # one account may differ in them.
     kept = used if key.is_unique else {*fixed} - ({*taken} - used)
     part.ignore(each.header for each in view.profiles if each.header not in kept)
     return part

@@ -389,7 +389,7 @@ async def test_connector_is_saved_as_a_template_and_offered_for_the_next_applica
     assert taken.status_code == 400
     assert "A connector template named Slack already exists" in taken.text
     assert saved.status_code == 303
-    assert "by the template CoreBank export" in (await administrator.get("/drafts/new")).text
+    assert "with the template CoreBank export" in (await administrator.get("/drafts/new")).text
     assert "CoreBank export" in (await administrator.get("/connector-templates")).text
     sent = {
         "files": [("files", ("other.csv", text.encode()))],

@@ -24,7 +24,7 @@ async def a_review_by_model(client: httpx2.AsyncClient, db: Db) -> tuple[Reviewe
 
 
 async def keep_pending(client: httpx2.AsyncClient, review: str, **filters: str) -> None:
-    """Keep the pending items, except those below a model."""
+    """Keep the pending items, except those below a model item."""
     for item in await items_of(client, review, status="Pending", **filters):
         if item["subject"] == "Model" or not item["why"]["accessModels"]:
             await decide(client, item, "Keep")

@@ -49,7 +49,7 @@ class ContentSource(msgspec.Struct, frozen=True):
     digests: list[str]
     locations: list[str]
     rows: list[int]
-    # Whether each line gave exactly one row. If so, the lines of the next files can be compared with these lines.
+    # Whether each line gave exactly one row. If so, the next import can compare its files with these line by line.
     is_by_line: bool
     # Whether the state differs from these files, because an account was removed or rows were rejected.
     is_stale: bool = False

@@ -134,7 +134,7 @@ def _review_body(form: Form, before: Sequence[Json] = ()) -> Json:
 
 
 def _or_emptied(form: Form, name: str, value: Json) -> Json:
-    """Return a part of the body, if the form has fields for it. Without a value the part is null, which empties it."""
+    """Return a part of the body if the form has fields for it. An empty value becomes null, which clears the part."""
     return {name: value or None} if any(field.startswith(name) for field in form) else {}
 
 
