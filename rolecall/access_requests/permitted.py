@@ -125,9 +125,9 @@ class Standing(msgspec.Struct, frozen=True):
         return not is_own and not self.owner_carried_out and not people & {*self.carried_out_by}
 
     def responds_for_others(self, reviewer_id: UUID) -> bool:
-        """Return whether the caller already responds for another reviewer; False for an administrator who is alone.
+        """Return whether the caller already responds as another reviewer: one person must not meet two rules.
 
-        One person must not meet two rules.
+        An administrator who is alone may meet several.
         """
         return not self.is_alone and bool({*self.responds_as} - {reviewer_id})
 

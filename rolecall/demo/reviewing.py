@@ -114,7 +114,7 @@ class Reviewing:
         async with self.by_clerk("open_review") as db:
             review = await actions.open_review(db, self.clerk, id, clock.now())
         for n, one in enumerate(review.progress.reviewers):
-            # The company has no administrator yet who could decide the items of the reviewer Administrators.
+            # Skip the items of the reviewer Administrators: the company has no administrator yet.
             if one.reviewer.id != ADMINISTRATORS.id and n <= story.submitters:
                 self.travel(story.decided + n, 10)
                 await self._decide(id, one, story, n)

@@ -255,7 +255,7 @@ class Reminders(msgspec.Struct, frozen=True, rename="camel"):
         return self.days is CountedDays.CALENDAR or (day.weekday() < 5 and day not in self.holidays)
 
     def in_words(self, count: int) -> str:
-        """Return a number of counted days: `1 working day`, `7 calendar days`."""
+        """Return a number of days with their kind, such as `1 working day` or `7 calendar days`."""
         return counted(count, self.days.lower().removesuffix("s"))
 
 

@@ -194,7 +194,7 @@ class Patch:
             if target.is_explicit:
                 raise ScimError(f"{path.name} cannot be changed", ScimErrorType.MUTABILITY)
             return
-        # Do this before a change copies the value to several elements or reads the elements.
+        # Check the limits before a change copies the value to several elements, or reads the elements.
         self.work.count_written(value)
         # `checked_resource` drops an extension that stays empty.
         holder = self.resource.setdefault(path.extension, {}) if path.extension else self.resource

@@ -146,7 +146,7 @@ class Download(ASGIResponse):
             await self._end(sending)
 
     async def _close(self, send: Send) -> None:
-        """Send the status 499 if the response has not started, so that the log shows no error of the service."""
+        """Send the status 499 if the response has not started: otherwise the log would show a server error."""
         if not self._is_started:
             with suppress(OSError, RuntimeError):
                 await send({"type": "http.response.start", "status": _CLIENT_CLOSED, "headers": []})

@@ -39,7 +39,7 @@ class FileAccount(msgspec.Struct):
     # The number of rows in the file, and how many of them were left out, by reason.
     rows: int = 0
     left_out: Counter[str] = msgspec.field(default_factory=Counter)
-    # Sentences about what each setting of the shape did, only in a dry run.
+    # Sentences about what each setting of the shape did; filled only in a dry run.
     statements: list[str] = []
     # Sentences about rows that need a person's attention.
     warnings: list[str] = []

@@ -24,7 +24,7 @@ def hidden_columns(headers: Sequence[str], mapped: Iterable[str], shape: FileSha
 
 # The name of a member in a JSON object.
 _MEMBER = r'"[^"]*"\s*:'
-# Patterns for values in JSON: a text with the punctuation after it, and a number with the punctuation before it.
+# Patterns for values in JSON: a string with the punctuation after it, and a number with the punctuation before it.
 _TEXT, _NUMBER = r'"(?:[^"\\]|\\.)*"(\s*[,\]}])', r"([:\[,]\s*)-?\d[\d.eE+-]*"
 # The end of a member name in JSON that is stored as a string in other JSON.
 _INNER = r'\\"\s*:'
