@@ -46,7 +46,7 @@ class AuditEventItem(msgspec.Struct, rename="camel"):
 
 
 class Verdict(msgspec.Struct, rename="camel"):
-    """The result of verification. `head` is a hash over all chain heads; `broken` is the first wrong entry, and why."""
+    """The result of verification. `head` is a hash over all chain heads; `broken` names the first wrong entry."""
 
     ok: bool
     count: int

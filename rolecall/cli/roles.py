@@ -69,7 +69,7 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
         # Do not serve HTTP/2: without TLS it has no header timeout, and no client needs it.
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=_HEADERS_TAKE_MILLISECONDS),
-        # Below this level, Granian only warns that its single-process mode is new.
+        # At a lower level, Granian logs only the warning that its single-process mode is new.
         log_level=LogLevels.error,
         log_dictconfig=_GRANIAN_LOGS,
     )

@@ -110,7 +110,7 @@ async def write_template(db: Db, name: str, given: Json, facts: Facts) -> None:
     changes = {field: value for field, value in given.items() if field not in ("name", "nextOn")}
     if isinstance(review := given.get("review"), dict):
         before = found[0].review
-        # The action replaces the whole review, but fields that a file does not mention must stay.
+        # The action replaces the whole review, but fields that the file does not mention must keep their values.
         scope = {**before.get("scope", {}), **(review.get("scope") or {})}
         changes["review"] = {**before, **review, **({"scope": scope} if scope else {})}
     await templates.change_template(db, str(found[0].id), changes, facts)

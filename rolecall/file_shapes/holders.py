@@ -180,7 +180,7 @@ def _login_of_people(view: View, fields: dict[str, Meaning]) -> str | None:
 
 
 def _names_person(profile: Profile) -> bool:
-    """Return whether a column has names of people, such as preferred names: its header or capital letters show it."""
+    """Return whether a column has names of people, such as preferred names, judging by its header or capitals."""
     words = words_of(profile.header)
     is_part = "name" in words and len(words) > 1 and not words & {"user", "login", "logon", "account"}
     return is_part or all(value.istitle() for value in profile.distinct)

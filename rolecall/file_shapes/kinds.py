@@ -211,7 +211,10 @@ def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | N
     if groups:
         join["Group"] = "".join(groups)
     shape = {"split": {column: separator}, "join": {field: each for field, each in join.items() if each}}
-    evidence = [f"{column} lists members with their kind ({', '.join(kinds[:5])}); each member has the {naming.header}"]
+    evidence = [
+        f"{column} lists members with their kind ({', '.join(kinds[:5])}); "
+        f"each member has the permission in {naming.header}"
+    ]
     fields = {"Permission": Meaning(naming.header, "Permission", 0.85, "it is granted to the listed members")}
     part = Part(Content.PERMISSIONS, fields, {**shape, "deriveUsers": bool(join["Username"])}, 0.8, evidence)
     # Leave out deleted members even if the sample has none: later files may have some.
