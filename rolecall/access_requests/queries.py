@@ -190,7 +190,7 @@ _RESPONSES = """
     CASE WHEN stand_in_id IS NOT NULL THEN json_build_object('id', stand_in_id, 'name', stand_in_name) END AS stand_in
     FROM responses WHERE request_id = r.id ORDER BY type, rule, position"""
 _RELATED_ITEMS = "item_id AS id, kind, number, status FROM related_items WHERE request_id = r.id ORDER BY kind, number"
-# The parts are one JSON document, so that the details of requests take one statement.
+# Return the parts as one JSON document, so that one statement reads the details of several requests.
 _DETAILS = f"""
     SELECT {_COLUMNS}, json_build_object(
         'privileges', {json_rows(_PRIVILEGES)}, 'metadata', r.metadata, 'responses', {json_rows(_RESPONSES)},

@@ -52,7 +52,7 @@ class Page(msgspec.Struct, Generic[T], rename="camel"):
         return msgspec.structs.replace(self, items=await complete(db, self.items))
 
 
-# A function that returns the completed items in the same order, and writes nothing.
+# A function that completes items with further queries and returns them in the same order; it must not write.
 Complete = Callable[[Db, Sequence[Any]], Awaitable[list[T]]]
 
 

@@ -78,7 +78,7 @@ def _ask_for_username(view: View, key: str | None) -> list[OpenQuestion]:
 
 
 def _is_about_accounts(view: View, key: str) -> bool:
-    """Return whether a header shows that rows are accounts. Return True also if the file may have no header.
+    """Return whether a header shows that rows are accounts, or whether the file may have no header.
 
     A status alone does not show it: tasks and orders have one too.
     """

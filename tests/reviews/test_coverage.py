@@ -1,4 +1,4 @@
-"""Test what reviews cover: narrowed and privileged reviews, and applications that cannot be reviewed."""
+"""Test what narrowed and privileged reviews cover, and that applications without data cannot be reviewed."""
 
 import httpx2
 
