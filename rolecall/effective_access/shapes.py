@@ -15,7 +15,7 @@ from rolecall.work_items.shapes import PersonReference
 class ImportReason(msgspec.Struct, rename="camel"):
     """The import that begins or ends a period of access.
 
-    `import` and `since` name the first import of the period; `until` names the first import without the access.
+    In `import` and `since`, it is the first import of the period; in `until`, the first import without the access.
     """
 
     number: int
