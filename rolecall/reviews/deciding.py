@@ -245,7 +245,7 @@ async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
     """Withdraw a decision and all others of the same bulk decision.
 
-    Return how many decisions were withdrawn, not counting items below a model.
+    Return how many decisions were withdrawn, not counting items below a model item.
     """
     await moving.lock_open(db, await item_queries.review_of(db, id))
     # Lock in the order of a bulk decision, to avoid deadlocks.

@@ -131,7 +131,7 @@ async def _group_by_model(db: Db, review: ReviewDetail, now: datetime) -> None:
     await reviewers.assign(db, ReviewStage(StageReviewer.MODEL_OWNER), review.fallback, now)
     await execute(db, "INSERT INTO candidate_items SELECT * FROM grouped_items")
     await execute(db, "DROP TABLE grouped_items")
-    # The items below a model have the reviewer of the model.
+    # The items below a model item have the reviewer of the model item.
     await execute(
         db,
         """INSERT INTO assigned_items

@@ -1,4 +1,4 @@
-"""Generate mutants: small wrong variants of a source file, in each of which one piece of text is replaced.
+"""Generate mutants: small wrong variants of a source file, each with one piece of its text replaced.
 
 Python is mutated through its syntax tree, SQL inside string literals by regular expressions.
 """
