@@ -63,7 +63,7 @@ def _text_line(style: _Style, fields: dict[str, Any]) -> str:
 
 
 def _as_text(value: object) -> object:
-    """Return the value for a text log: in one line, and in quotes if it contains a space, an equals sign or a quote."""
+    """Return the value for a text log: on one line, and in quotes if it contains a space, an equals sign or a quote."""
     shown = value if isinstance(value, int | float) else _shown(value)
     if isinstance(shown, str) and (" " in shown or "=" in shown or '"' in shown or "'" in shown):
         return repr(shown)

@@ -364,7 +364,7 @@ def _separately(part: _Part) -> Invalid:
 
 
 def _ignore(part: _Part, header: str) -> None:
-    """Ignore a column in a content, so that it is not also kept as metadata, which would change with each grant."""
+    """Ignore a column in a content: if it were also kept as metadata, it would change with each grant."""
     header = header.partition("[")[0] if "[" in header else header
     shape = part.section["shape"]
     shape["ignore"] = list(dict.fromkeys([*shape.get("ignore", []), header]))

@@ -17,7 +17,7 @@ LONGEST_REASON = 500
 
 
 class SourceFailed(Exception):
-    """Raised if a source or a carrier fails, with the reason in one line.
+    """Raised if a source or a carrier fails, with the reason on one line.
 
     The reason may quote text from the server, so it is cut to LONGEST_REASON characters.
     """

@@ -27,7 +27,7 @@ _OVERLAP = 4096
 
 
 class SheetScan:
-    """The findings in the XML of a sheet; `add` is called with its pieces in order."""
+    """Scan the XML of a sheet, for example for errors and formulas; call `add` with its pieces in order."""
 
     def __init__(self) -> None:
         self.has_rows = False
