@@ -195,7 +195,7 @@ class Walk:
             self._note(
                 row.number,
                 row.chain,
-                f"the head counts {counted(mark.count or 0, 'entry', 'entries')}, the chain has a different number",
+                f"the head counts {counted(mark.count or 0, 'entry', 'entries')}, but the chain has a different number",
             )
 
     def _note(self, number: int, chain: int, reason: str) -> None:

@@ -139,7 +139,7 @@ def mask_secrets(value: Any, name: str = "") -> Any:
             is_pair = any(isinstance(word, str) and _is_secret(word[:_LONGEST_NAME]) for word in words)
             return {
                 key: _masked(
-                    # Keep only what shows that a path is too long.
+                    # Cut a long path, but keep it longer than the limit, so that it still counts as too long.
                     (f"{name}.{key}" if name else key)[: _LONGEST_NAME + 1],
                     each,
                     is_secret=is_pair and key.lower() in _VALUES_OF_PAIRS,

@@ -45,7 +45,7 @@ def _names_access(view: View) -> bool:
 
 
 def _is_log(view: View) -> bool:
-    """Return whether each row is an event: it has a time of day, an action and a result."""
+    """Return whether the file is a log: its rows are events with a time of day, an action and a result."""
     names = {name: each for each in view.profiles for name in names_of(each.header)[:1]}
     when = next((each for name, each in names.items() if name in _WHEN), None)
     if when is None or not names.keys() & _WHAT or len(names.keys() & _RESULT) < _LEAST_RESULTS:

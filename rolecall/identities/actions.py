@@ -75,9 +75,10 @@ async def change_identity(
 
 
 async def withhold_email(db: Db, id: UUID, sign_in_email: str, now: datetime) -> None:
-    """Prevent sign-in with a person's current e-mail until it is confirmed; until then they use `sign_in_email`.
+    """Until a person's current e-mail is confirmed, let them sign in only with `sign_in_email`.
 
-    An e-mail that is already stored for sign-in is kept, unless `sign_in_email` is empty: then the person has none.
+    If another confirmation is pending, its sign-in e-mail stays valid, unless `sign_in_email` is empty: then the person
+    has none.
     """
     await execute(
         db,
