@@ -136,7 +136,7 @@ def _case(
         id,
         own.changes.gains,
         duty_changes.merged(each.changes.given for each in others if each.request.turn < request.number),
-        # Do not rely on removals by other requests, which may be canceled. Only `_after` does, within one event.
+        # Other requests may be canceled, so do not rely on their removals; only `_after` does, within one event.
         leaving=duty_changes.merged(each.changes.losses for each in others),
         repeated=own.changes.repeated,
         controls=duty_changes.controlling(own.changes, others, request.number),

@@ -226,7 +226,7 @@ def inactive_rows(profile: Profile) -> set[int]:
 
 
 def _find_codes(view: View, part: Part) -> None:
-    """Without a header, read a column with a few codes such as A and I as the status, with a low score."""
+    """If there is no header, read a column with a few codes such as A and I as the status, with a low score."""
     if view.table.header_line is not None or view.table.skip_lines or "Active" in part.fields:
         return
     taken = {meaning.header for meaning in part.fields.values()}

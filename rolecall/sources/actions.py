@@ -164,7 +164,7 @@ def _content_problems(kind: SourceKind, group: str, content: SourceContentBody) 
     if kind is SourceKind.SCIM and content.paging not in (Paging.NONE, Paging.CURSOR):
         yield Problem(f"{place}.paging", "Paging must be Cursor, or None to page by index")
     if (content.resolve or content.nested) and not content.each:
-        yield Problem(f"{place}.each", "Each is required: name the attribute with the members")
+        yield Problem(f"{place}.each", "Each is required: set it to the attribute with the members")
     if content.resolve and content.each and set(content.resolve) != {content.each}:
         example = f"{{{content.each}: sAMAccountName}}"
         yield Problem(f"{place}.resolve", f"Resolve must have exactly one entry, for {content.each}, such as {example}")
