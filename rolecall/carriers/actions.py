@@ -1,4 +1,4 @@
-"""Set and remove the carrier of an application; preview requests, release them from the brake, or give them to it."""
+"""Set and remove the carrier of an application; preview its requests, release held ones, or give it others."""
 
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Test the screen of a carrier: save it, show planned and sent steps, release its brake, remove it."""
+"""Test the screen of a carrier: save it, show planned and sent steps, release held requests, remove it."""
 
 from html import unescape
 from urllib.parse import unquote
