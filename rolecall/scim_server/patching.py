@@ -153,7 +153,7 @@ class Patch:
         if not isinstance(value, dict):
             raise ScimError("An operation without a path needs an object as its value", ScimErrorType.INVALID_SYNTAX)
         attributes = without_core(value, self._kind)
-        # Each attribute is an operation of its own; the value itself counts as one already.
+        # Count each attribute as an operation. `apply_patch` has already counted one for the whole value.
         self.work.count_operations(len(attributes) - 1)
         for key, each in attributes.items():
             # Parsed as a path, an unknown URN would be split into an extension and the name of an attribute.

@@ -219,7 +219,7 @@ async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime
     if (sha256,) in known:
         return False
     if len(known) >= CALLBACKS_A_DELIVERY:
-        # Earlier retries cannot succeed: once reached, the limit applies until the delivery accepts no more callbacks.
+        # The limit is never lifted, so let the caller retry only after the end of the period for callbacks.
         raise RateLimited(
             int((created + CALLBACK_OPEN_FOR - now).total_seconds()),
             f"A delivery accepts at most {CALLBACKS_A_DELIVERY} callbacks",

@@ -87,7 +87,7 @@ def test_header_that_resembles_one_of_a_secret_is_kept(header: str) -> None:
     assert not looks_secret(header)
 
 
-# Texts in which patterns with nested repetitions try each start again; quadratic time is minutes at this length.
+# Texts that make a backtracking pattern read the rest again from every start: at this length, that takes minutes.
 _HOSTILE = {
     "escaped quotation marks": '"a":1 ' + r"\"" * 100_000,
     "a name that does not end": '{"a":1,"' + r"\"" * 100_000,

@@ -25,7 +25,7 @@ _MOST_HOPS = 10
 _MOST_MATCHES = 100
 _MOST_LISTING_BYTES = 4 * 1024 * 1024
 _PATTERN = re.compile(r"[*\[]")
-# A tag ends at the next `<` at the latest: an attempt that read on would read the rest of the page again for each tag.
+# A match ends at the next `<` at the latest: otherwise the rest of the page could be read again for each tag.
 _LINK = re.compile(r"""<a\s(?:[^<>]*?\s)?href=["']([^"'<>]+)["']""", re.IGNORECASE)
 # The total timeout also ends a read from a source that sends one byte per minute.
 _TIMEOUT = aiohttp.ClientTimeout(total=3600, sock_connect=30, sock_read=60)
