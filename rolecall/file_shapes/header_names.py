@@ -82,7 +82,7 @@ def words_of(header: str) -> set[str]:
 
 
 def is_link(header: str) -> bool:
-    """Return whether a header names the URL of a reference."""
+    """Return whether a header means the URL of another record, such as manager.$ref."""
     return "." in header and same_header(header.rpartition(".")[2]) in _LINKS
 
 

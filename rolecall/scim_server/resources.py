@@ -45,7 +45,7 @@ def checked_resource(raw: object, kind: ResourceType) -> Resource:
     if not isinstance(raw, dict):
         raise ScimError("The body must be a JSON object", ScimErrorType.INVALID_SYNTAX)
     _check_schemas(raw, kind)
-    # `finished` sets `schemas`. Members have their own table, from which the groups of a user follow.
+    # `finished` sets `schemas`. Members are stored in their own table, from which the groups of a user are read.
     sent = {key: value for key, value in raw.items() if key.lower() not in ("groups", "schemas", MEMBERS)}
     if len(msgspec.json.encode(sent)) > LARGEST_SENT:
         raise _too_large(kind)

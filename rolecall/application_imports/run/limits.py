@@ -29,7 +29,7 @@ def _memory() -> int:
     try:
         return int(_STATM.read_text().split()[1]) * resource.getpagesize()
     except OSError:
-        # Only without /proc, use the peak: on Linux it would include the peak of the parent process.
+        # Use the peak only if there is no /proc: on Linux it would include the peak of the parent process.
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 

@@ -128,7 +128,7 @@ async def test_files_of_the_restored_state_are_unchanged_after_a_rollback(
 
 
 async def assignments_elsewhere(db: Db, accounts: int) -> None:
-    """Create another application in which each of some accounts has a hundred assignments."""
+    """Create another application in which some accounts have a hundred assignments each."""
     await execute(
         db,
         """WITH made AS (INSERT INTO accounts (application_id, username)
