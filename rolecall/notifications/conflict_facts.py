@@ -155,7 +155,7 @@ def _exception(row: _ExceptionRow, context: FactContext) -> NotificationFacts:
     day = clock.local(row.until, context.zone)
     return NotificationFacts(
         person=row.person,
-        what=f"Exception of {row.rule}",
+        what=f"Exception to {row.rule}",
         by=row.requested_by if row.part == "Pending" else "",
         result=_EXCEPTION_RESULTS[row.part].format(f"{day.day} {day:%B %Y}"),
         why=_why(row),

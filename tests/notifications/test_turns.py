@@ -66,7 +66,7 @@ async def wish(client: httpx2.AsyncClient, db: Db) -> Wish:
 async def test_second_approver_and_stand_in_are_notified_after_the_rule_owner_approved(
     client: httpx2.AsyncClient, db: Db, config: Config, wish: Wish
 ) -> None:
-    said = "Exception of Prepare and release for Sofia Dubois waits for your approval"
+    said = "Exception to Prepare and release for Sofia Dubois waits for your approval"
     assert await current(db, config, wish.hana, EXCEPTION) == [said]
     assert await notified(db, wish.carla) == [("Stand-In", "New")]
 
@@ -147,7 +147,7 @@ async def test_person_who_requested_an_exception_is_notified_of_the_decision(
         await act(client, cast.conflict, "withdraw")
 
     [item] = await shown(db, config, cast.company.sofia, EXCEPTION)
-    assert f"Exception of Prepare and release for Sofia Dubois {said}" in item.subject
+    assert f"Exception to Prepare and release for Sofia Dubois {said}" in item.subject
     assert item.why == "You requested it"
 
 
