@@ -64,7 +64,7 @@ async def waiting(db: Db, person: Person) -> dict[RequirementType, int]:
         types=list(AWAITED.keys()),
         statuses=list(AWAITED.values()),
     )
-    # If the query reached its row limit, return the limit: unread rows may contain more requests.
+    # If the query reached its row limit, return the limit: the rows beyond it may contain more requests.
     return {RequirementType(type): found if count < _MOST_COUNTED else count for type, count, found in rows}
 
 

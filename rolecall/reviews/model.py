@@ -19,7 +19,7 @@ LONGEST_KEEP = timedelta(days=5 * 366)
 MOST_FLAGGED = 0.2
 # The share of each reviewer's carried-over items that must be decided by hand. It is at least one item.
 SAMPLE = 0.05
-# An account whose last sign-in is longer ago counts as unused. An account without a recorded sign-in does not.
+# An account counts as unused if its last sign-in is longer ago than this, but not if no sign-in is recorded.
 UNUSED_AFTER = timedelta(days=90)
 # Peers are compared if there are at least four. Access is rare if at most a quarter of them hold it, and common if at
 # least three quarters do.

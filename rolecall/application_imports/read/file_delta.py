@@ -395,7 +395,7 @@ def _are_certain(read: GroupRows) -> bool:
 def _changed_rows(
     group: InputGroup, found: ChangedLines, _: list[str], zone: ZoneInfo, parting: Parting
 ) -> tuple[GroupRows, GroupRows]:
-    """Read the added and the removed lines of CSV."""
+    """Read changed lines of CSV; return the added and the removed rows."""
     added, removed = Collector(group.content, parting), Collector(group.content, parting)
     for file, text in found.added():
         added.add(file, _rows_of(group, text, found.delimiter, zone))
