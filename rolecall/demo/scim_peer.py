@@ -29,7 +29,7 @@ _MOST = 200
 
 
 class PeerState(msgspec.Struct):
-    """The content of the file: the bearer token, and the resources of each kind by id."""
+    """What the peer stores in its file: the bearer token, and the resources of each kind by id."""
 
     token: str
     resources: dict[str, dict[str, Record]]

@@ -71,7 +71,7 @@ def finished(resource: Resource, kind: ResourceType) -> Resource:
         if len(resource.get(field, "")) > LONGEST_NAME:
             raise invalid_value(f"{field} must have at most {LONGEST_NAME} characters")
     if len(name_key(name).encode()) > _MOST_KEY_BYTES:
-        raise invalid_value(f"{kind.naming} has too many characters that stand for several others; use a shorter name")
+        raise invalid_value(f"{kind.naming} has too many characters that expand to several others; use a shorter name")
     extensions = [key for key in resource if key.lower().startswith("urn:")]
     whole = {**resource, "schemas": [kind.urn, *extensions]}
     if len(msgspec.json.encode(whole)) > LARGEST_RESOURCE:

@@ -74,7 +74,7 @@ async def show_events(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage
         if caller.is_limited
         else queries.by_effective_date(db, query["page"], **filters)
     )
-    # Show no totals to limited people, because the totals include the events of everyone.
+    # Show no totals to people who see only their own records, because totals include the events of everyone.
     counts = {} if caller.is_limited else await totals_by(db, "personnel_events", "status", list(WorkStatus))
     values = {
         "page": page,
