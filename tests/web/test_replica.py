@@ -107,7 +107,7 @@ async def total(client: httpx2.AsyncClient) -> int:
 
 async def test_current_replica_serves_reads(client: httpx2.AsyncClient, db: Db, follower: Db) -> None:
     id = await an_identity(db)
-    # While commits of other tests make the replica lag, the primary answers; so try several times.
+    # Try several times: while commits of other tests make the replica lag, the primary answers.
     for _ in range(50):
         await caught_up(db, follower)
         answer = await client.get(f"/api/identities/{id}")

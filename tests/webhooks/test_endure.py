@@ -1,7 +1,7 @@
 """Send to many receivers, some of them faulty, and kill workers.
 
-Each delivery arrives, and repeats only after an unknown outcome. `ROLECALL_DELIVERIES=2000` sends more, a hundred per
-second, and checks the lag; `ROLECALL_WORKER_KILLS` sets the number of kills.
+Each delivery arrives, and is repeated only after an unknown outcome. `ROLECALL_DELIVERIES=2000` sends more, a hundred
+per second, and checks the lag; `ROLECALL_WORKER_KILLS` sets the number of kills.
 """
 
 import asyncio

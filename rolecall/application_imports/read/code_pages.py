@@ -36,8 +36,8 @@ _ENOUGH, _CLEARLY = 0.5, 0.2
 _SAMPLE = 64 * 1024
 _LONGEST = 30
 _LETTER, _ASCII, _SPACE = r"[^\s\x00-\x2f:-@\[-`{-~]", r"[0-9A-Za-z\x7f]", r"[^\S\x00-\x7f]"
-# A word with a letter that is not ASCII. It starts after another character: a search from inside a long word would read
-# the rest of the word again.
+# A word with a letter that is not ASCII. A match starts only at the beginning of a word: otherwise the rest of a long
+# word would be read again from each of its characters.
 _WORD = re.compile(
     rf"(?<!{_LETTER}){_ASCII}*+[^\s\x00-\x7f]{_LETTER}*+(?:{_SPACE}{_LETTER}*+)?"
     rf"|(?:(?<!{_LETTER}){_ASCII}++)?{_SPACE}{_LETTER}*+"
