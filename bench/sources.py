@@ -215,7 +215,7 @@ def write_snapshot(path: Path, changed: Collection[int] = ()) -> Path:
 
 
 async def import_snapshots(url: str, token: str, first: Path, changed: Path) -> float:
-    """Import a first snapshot and a changed one; return the seconds of the second."""
+    """Import a first snapshot and a changed one; return how many seconds the changed one takes."""
     async with aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as session:
         application = await make_application(session, connector={"name": "SCIM", "files": [SNAPSHOT_FILE]})
         await run_import(session, application, {"Users": first})

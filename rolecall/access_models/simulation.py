@@ -135,7 +135,7 @@ async def _given_elsewhere(db: Db, model_id: UUID, identity_ids: Sequence[UUID])
 
 
 def _most(given: set[GivenAccess]) -> set[GivenAccess]:
-    """Return only the highest access to each permission."""
+    """Return only the highest access to each permission and group."""
     # A later entry replaces an earlier one of the same name, so sort the highest access last.
     by_name = {_name(access): access for access in sorted(given, key=lambda access: RANK[access.access])}
     return set(by_name.values())

@@ -31,7 +31,7 @@ async def problems(db: Db, config: Config) -> list[str]:
 
 
 async def open_by_state(db: Db) -> dict[str, int]:
-    """Count the open requests that carriers have begun and not finished, by state."""
+    """Count the open requests that carriers have taken up and not finished, by state."""
     rows = await fetch_rows(
         db,
         """SELECT k.state, count(*) FROM carried_requests k

@@ -5,7 +5,7 @@ from typing import Any
 
 from rolecall.client import calls
 
-# Parameters that accept a name in place of an id, and the list that resolves it.
+# Parameters that accept a name in place of an id, each with the list in which the name is looked up.
 NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
     "application_id": calls.list_applications,
     "webhook_id": calls.list_webhooks,

@@ -49,7 +49,7 @@ class Lost(msgspec.Struct, frozen=True):
 
 
 class Pause(msgspec.Struct, frozen=True):
-    """A step of a flow: wait some time."""
+    """A step of a flow: wait this many seconds."""
 
     seconds: float
 

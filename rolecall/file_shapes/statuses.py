@@ -219,7 +219,7 @@ def _is_yes_or_no(profile: Profile) -> bool:
 
 
 def inactive_rows(profile: Profile) -> set[int]:
-    """Return the numbers of the rows in which a status column says inactive, by its header and known words."""
+    """Return the numbers of the rows in which a status column says inactive, judging by its header and known words."""
     is_opposite = is_inverted(profile.header)
     known = [ACTIVE.get(fold(cell.strip())) for cell in profile.cells]
     return {n for n, active in enumerate(known) if active is not None and bool(active) is is_opposite}

@@ -103,7 +103,7 @@ class LdapConnection(SourceConnection):
         client.set_cert_policy("demand")
         if access.config.source_ca:
             client.set_ca_cert(str(access.config.source_ca))
-        # Receive references to other directories, so that they can be counted.
+        # Receive referrals to other directories, so that they can be counted.
         client.set_ignore_referrals(False)
         if source.username:
             client.set_credentials("SIMPLE", user=source.username, password=access.secret)
@@ -183,7 +183,7 @@ class LdapConnection(SourceConnection):
     @property
     def notes(self) -> list[str]:
         counted = {
-            "references to other directories that were not followed": self.references,
+            "referrals to other directories that were not followed": self.references,
             "members through their primary group": self._primary,
         }
         return [f"{what}: {count:,}" for what, count in counted.items() if count]

@@ -303,7 +303,7 @@ async def test_references_to_other_directories_are_counted(sourcing: Sourcing, c
         run = await sourcing.fetch()
 
     assert run["status"] == "Finished", run["log"]
-    assert "references to other directories that were not followed: 1" in run["log"]
+    assert "referrals to other directories that were not followed: 1" in run["log"]
     assert await sourcing.usernames() == ["user1"]
 
 
