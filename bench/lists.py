@@ -264,9 +264,9 @@ async def _switch(db: psycopg.AsyncConnection, state: str) -> None:
 
 async def run(urls: dict[str, str]) -> bool:
     pairs = list(zip(await cases(urls["big"]), await cases(urls["small"]), strict=True))
-    # Before each request, `time_pages` commits a transaction, so that no page can come from a cache. It does so in
-    # another database, because `reading` requires that the application has the only backend of its database. The effect
-    # is the same: all databases of a server share their transaction ids.
+    # `time_pages` commits a transaction before each request, so that no page can come from a cache. The transaction is
+    # in another database, because `reading` requires that the application has the only backend of its own. This still
+    # invalidates the caches, because all databases of a server share their transaction ids.
     elsewhere = psycopg.conninfo.make_conninfo(urls["big"], dbname="postgres")
     async with (
         await psycopg.AsyncConnection.connect(elsewhere, autocommit=True) as writer,

@@ -57,7 +57,7 @@ class People(msgspec.Struct, frozen=True):
         application = self.applications[new.application_id]
         match rule.responder:
             case Responder.SUPERVISOR:
-                # Ask no supervisor about an unmatched account, because the caller chose the identity.
+                # Ask no supervisor about an unmatched account: the caller chose its identity, and so the supervisor.
                 return [self.supervisors[new.identity_id]] if new.identity_id and not new.is_unmatched else []
             case Responder.OWNER:
                 return [application.owner_id]

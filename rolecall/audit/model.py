@@ -103,7 +103,7 @@ def heads_broken(heads: Sequence[Head], checkpoints: Sequence[Checkpoint]) -> li
         number, hash = ends.get(chain, (0, ""))
         seen = kept.get(chain, {}).get(chain, (0, ""))
         if chain not in kept or chain not in CHAINS:
-            found.append(Break(number, chain, "the chain has no checkpoint: it was removed"))
+            found.append(Break(number, chain, "the chain is unknown, or its checkpoint was removed"))
         elif (number, hash) != seen:
             found.append(Break(max(number, seen[0]), chain, "the head of the chain was changed after the last entry"))
     return found
@@ -139,8 +139,8 @@ def sighting(by: int, chain: int, number: int, hash: str) -> Mark:
         chain,
         number,
         hash,
-        f"the entry was there {when} and is missing: the end of its chain was cut off",
-        f"the entry is not the one that was there {when}: the chain was rewritten",
+        f"the entry existed {when} and is now missing: the end of its chain was cut off",
+        f"the entry is not the one that existed {when}: the chain was rewritten",
     )
 
 

@@ -49,7 +49,7 @@ class SampleTable(msgspec.Struct):
     evidence: list[str] = []
     # Other lines that could be the header.
     candidates: list[int] = []
-    # Whether a person must say if a line is the header or a row, because it has no known word.
+    # Whether a person must say if a line is the header or a row, because the line contains no known word.
     is_doubtful: bool = False
     # The first cells of rows that contain totals.
     totals: list[str] = []

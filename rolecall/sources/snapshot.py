@@ -121,7 +121,7 @@ class Snapshot:
                 raise _repeated(f"page {self.pages:,}")
             self._pages.add(mark)
         if None in keys and self._content.paging in BY_NUMBER:
-            # Compare whole records, because pages may overlap. Duplicates within one page do not show an overlap.
+            # Pages may overlap. Without keys, compare whole records; duplicates within one page are no overlap.
             keys = list({_ENCODE(record): None for record in page.records})
             path = WHOLE
         if (known := self._keys.add([str(key) for key in keys if key is not None])) is not None:
