@@ -126,7 +126,7 @@ def _removed(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts
 
 
 def _takes_all(request: AccessRequestDetail, facts: RequestFacts) -> bool:
-    """Return whether the request removes the whole account, as it was made or because it lists all of its access."""
+    """Return whether the request removes the account: it is about the whole account, or lists all of its access."""
     if facts.is_whole:
         return True
     privileges = request.target.privileges

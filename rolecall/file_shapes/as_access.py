@@ -79,7 +79,7 @@ def offers(
 
 
 def _scoped(file: FileProposal, parts: Sequence[_Part], column: ColumnAccount) -> tuple[_Part, str] | None:
-    """Return the memberships and the column of their groups if `column` may say where these groups apply, or None."""
+    """Return the memberships and their group column if `column` may say where the groups apply, else None."""
     part = next((each for each in parts if each.shown.content == Content.MEMBERSHIPS), None)
     is_listed = any(each.content == Content.GROUPS for each in file.contents)
     # The values of two lists inside a record do not correspond to each other.

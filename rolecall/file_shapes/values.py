@@ -112,7 +112,7 @@ def _blank_words(view: View, part: Part, column: Profile, words: list[str]) -> N
 
 
 def add_words(view: View, part: Part) -> None:
-    """Propose meanings for words of types, locks and statuses, and ask about unknown words of statuses."""
+    """Propose meanings for the words in type, lock and status columns, and ask about unknown status words."""
     if kind := part.fields.get("Type"):
         known = {word: _KINDS.get(_letters(word)) for word in view.by_header[kind.header].distinct[:50]}
         if proposed := {word: value for word, value in known.items() if value and fold(word) not in WORDS["Type"]}:

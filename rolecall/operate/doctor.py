@@ -308,7 +308,8 @@ _CHECKS = [
         "notifications",
         _notifications,
         "no channel is failing and no message is overdue",
-        "correct the settings (`rolecall notify change`), send a test (`rolecall notify test ADDRESS`), start a worker",
+        "correct the settings (`rolecall notify change`) and send a test (`rolecall notify test ADDRESS`); for overdue"
+        " messages, start a worker",
     ),
     DatabaseCheck(
         "messages",

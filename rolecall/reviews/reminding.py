@@ -19,7 +19,7 @@ _MOST_AN_HOUR = 10
 
 
 async def remind(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
-    """Remind the reviewers named in the body, or all, if they have items to decide or submit."""
+    """Remind reviewers who have items to decide or submit: those named in the body, by default all."""
     review = await queries.plan_of(db, id, lock=True)
     body = check(RemindBody, raw, with_administrators(await with_mentioned_identities(db, facts, raw)))
     if review.status is not ReviewStatus.OPEN:
