@@ -89,7 +89,7 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
 
 
 async def preview_request(db: Db, caller: Caller, raw: Json, facts: Facts) -> RequestConflicts:
-    """Return the conflicts that the request would create. Its creation is rolled back."""
+    """Create the request, return the conflicts that it would cause, and roll back."""
     async with db.transaction(force_rollback=True):
         made = await request_access(db, caller, raw, facts)
         return await queries.conflicts_of(db, made.id)

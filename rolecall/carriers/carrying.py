@@ -60,7 +60,7 @@ async def carry_out_next(pool: Pool, config: Config, now: datetime) -> bool:
 
 
 async def _carry_out_requests(pool: Pool, config: Config, application_id: UUID) -> bool:
-    """Carry out a batch of requests, then start the verifying import if due; return whether the batch was full."""
+    """Carry out a batch of requests and start the verifying import if it is due; return whether the batch was full."""
     async with pool.connection() as db:
         carrier = await queries.find(db, application_id)
         # Read the clock again, because the applications before this one may have taken minutes.

@@ -1,6 +1,6 @@
--- The audit chains (docs/decisions/0044 and 0045): changes to governed tables become entries of hash chains.
+-- The audit chains (docs/decisions/0044 and 0045): changes to audited tables become entries of hash chains.
 --
--- Any INSERT, UPDATE or DELETE on a governed table fires `note_insert`, `note_update` or `note_delete`, which note each row before and
+-- Any INSERT, UPDATE or DELETE on an audited table fires `note_insert`, `note_update` or `note_delete`, which note each row before and
 -- after the change. The first note of a transaction inserts into audit_pending. Its deferred trigger `chain_changes` runs at COMMIT: it
 -- turns the notes into one entry for each record that changed, and appends them to a chain. core/authors.py sets the author. A package's
 -- schema file calls `keep_audit` for its tables.

@@ -15,7 +15,7 @@ from tests.builders import an_access_request, an_application, an_import, own_tok
 from tests.duties.separating import Company, a_company, conflict_of
 from tests.holdings import an_account
 
-# Routes that change no governed table.
+# Routes that change no audited table.
 CHANGE_NOTHING = {
     ("POST", "/api/access-requests/preview"),
     ("POST", "/api/personnel-events/preview"),

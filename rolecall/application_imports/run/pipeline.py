@@ -259,7 +259,7 @@ class Pipeline:
                 delta.check_rejects()
 
     def _missing(self) -> list[str]:
-        """Return why pages of lists seem to be missing, without duplicates from files with several contents."""
+        """Return why pages of lists seem to be missing; several contents of a file give the same reason only once."""
         return list(dict.fromkeys(delta.missing for delta in self.deltas.values() if delta.missing))
 
     def open_points(self) -> OpenPoints:
