@@ -13,7 +13,7 @@ _FORMATS = ("CSV", "XLSX", "Aligned text")
 
 
 def without_nulls(table: SampleTable) -> SampleTable:
-    """Return the table with blank cells in place of words for a missing value, and with a list of these words."""
+    """Return the table with a blank for each word that means a missing value; `nulls` lists the words that occur."""
     if table.format not in _FORMATS:
         return table
     found = {cell.strip() for row in table.rows for cell in row}.intersection(_NULLS)

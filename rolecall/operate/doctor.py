@@ -54,7 +54,7 @@ def out_of_reach(error: Exception) -> CheckResult:
 
 async def _version(db: Db) -> CheckResult:
     if await fetch_value(db, "SELECT to_regnamespace(%(aside)s)", aside=migrate.ASIDE):
-        # Commands show the text as one error; its advice follows the first semicolon.
+        # Commands print INTERRUPTED as a single error message, in which the advice follows the first semicolon.
         detail, _, advice = migrate.INTERRUPTED.partition("; ")
         return trouble("migrations", detail, advice)
     behind, ahead = await migrate.differences(db)

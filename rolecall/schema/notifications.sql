@@ -398,7 +398,7 @@ CREATE OR REPLACE FUNCTION people_with_items(review uuid, reviewers uuid[]) RETU
 END;
 
 -- When a review is opened or due, or someone reminds its reviewers, notify the reviewers who have items left. When a token submits decisions
--- in the name of a reviewer, notify the reviewer. At the other events below, notify the owner of the review. If the owner is not active or
+-- in the name of a reviewer, notify the reviewer. For the other events below, notify the owner of the review. If the owner is not active or
 -- caused the event, notify the administrators.
 CREATE OR REPLACE FUNCTION notify_of_review_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -81,7 +81,7 @@ def test_backup_of_a_running_service_is_restored_completely(tmp_path: Path) -> N
             assert later == (1,)
         before, after = contents(there), contents(here)
     same = {table for table, row in before.items() if after[table] == row}
-    # Some tables may differ: the creation of the application Later changed them, or the worker emptied a queue.
+    # Some tables may differ: the application `Later` was created after the backup, or the worker emptied a queue.
     assert before.keys() == after.keys()
     assert before.keys() - same <= {
         "applications",
