@@ -50,7 +50,7 @@ async def close_review(
 
 
 async def _record_close(db: Db, caller: Caller, review: ReviewDetail, held: str | None, now: datetime) -> None:
-    """Record who closed a review with unsubmitted items. Raise Conflict if it is held and no person closes it."""
+    """Record who closed a review with unsubmitted items. Only a person may close a review that is `held`."""
     if held and not await is_by_person(db, caller):
         raise Conflict(NO_PERSON)
     step = ReviewStep.HOLD_CONFIRMED if held else ReviewStep.CLOSED

@@ -106,7 +106,7 @@ class PostgresConnection(SourceConnection):
         try:
             # Set the limit before each query, because a query could have changed it with set_config.
             await self._db.execute(f"SET LOCAL statement_timeout = {self._seconds * 1000}")
-            # Reject SQL injection into the COPY: with binary results, PostgreSQL accepts only a single statement.
+            # Prevent SQL injection into COPY: with binary results, PostgreSQL rejects a query of several statements.
             await self._db.execute(f"EXPLAIN {query}", binary=True)
             # Put line breaks around the query, because it may end with a comment.
             columns = await self._db.execute(f"SELECT * FROM (\n{query}\n) AS r LIMIT 0")

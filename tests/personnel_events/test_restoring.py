@@ -156,7 +156,7 @@ async def test_account_that_was_removed_during_the_leave_gets_no_suspended_acces
     client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
 ) -> None:
     await suspended(client, leave)
-    # An import shows the suspended access gone and other access, which is all that the removal lists.
+    # In an import, the account has lost the suspended access and has other access; the removal lists only the latter.
     await execute(db, "DELETE FROM memberships")
     await an_account(db, leave.ledger, "other", None, groups=("Others",))
     await execute(

@@ -1,4 +1,4 @@
-"""The guard: hold an import that would change too much, or whose files are doubtful, until a person decides."""
+"""Hold an import that would change too much, or whose files are doubtful, until a person decides (the guard)."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
