@@ -34,7 +34,7 @@ collect_ignore = [
     for path in row.tests
     if row.ci is not None and path not in row.suite and "ROLECALL_BATTERY" not in os.environ
 ]
-# Folders and files whose tests share an expensive fixture: all tests of one file run on one worker.
+# Folders and files whose tests share an expensive fixture: all tests of a file run on the same worker.
 _SHARING = ("tests/console/browser/", "tests/cli/", "tests/client/test_client.py", "tests/web/test_replica.py")
 TEMPLATE = "rolecall_template"
 # On a busy machine an example may take long; only its result is tested, not its duration.

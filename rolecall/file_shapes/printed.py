@@ -74,7 +74,7 @@ def _box_header(lines: Sequence[str], chosen: int | None) -> int | None:
 
 
 def _aligned_header(lines: Sequence[str], chosen: int | None) -> int | None:
-    """Return the number of the header line: `chosen`, one above dashes, or one of known headers that fits the rows."""
+    """Return the number of the header line: `chosen`, a line above dashes, or known headers that fit the rows."""
     if chosen is not None:
         return chosen if 0 < chosen <= len(lines) else None
     top = [n for n in range(min(_MOST_TITLES, len(lines))) if lines[n].strip()]

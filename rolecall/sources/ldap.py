@@ -70,7 +70,7 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
     await require_answer(addresses, peer.port, is_tls=is_tls, seconds=source.timeout_seconds)
     # Without TLS no certificate proves the host: pass the checked address, so that the library resolves no name.
     url = source.url if encrypted else url_of(addresses[0], peer.port)
-    # The asyncio support of the library is a busy loop, which would slow down the worker. Use a thread instead.
+    # The library's asyncio support polls in a busy loop, which would slow down the worker. Use a thread instead.
     thread = ThreadPoolExecutor(1, thread_name_prefix="ldap")
     try:
         directory = await LdapConnection.open(bonsai, access, url, thread)
