@@ -100,7 +100,7 @@ def looks_secret(header: str) -> bool:
 
 
 _looks_secret = lru_cache(maxsize=10_000)(looks_secret)
-# A longer path of members is hidden unread: joining and reading long paths would take quadratic time.
+# Treat a longer path of members as secret without reading it: reading long paths would take quadratic time.
 _LONGEST_NAME = 500
 
 

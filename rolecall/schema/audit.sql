@@ -44,7 +44,7 @@ CREATE OR REPLACE FUNCTION camel(name text) RETURNS text IMMUTABLE LANGUAGE sql 
     CASE WHEN strpos(name, '_') = 0 THEN name ELSE left(name, 1) || substr(replace(initcap(replace(name, '_', ' ')), ' ', ''), 2) END;
 
 -- Return SQL for the fields of a new row `r` as they appear in an entry, as jsonb: names as the API spells them, empty fields omitted. Return
--- NULL if `value` has another form than `to_jsonb(r) - …`: then the fields are computed when the notes are chained.
+-- NULL if `value` does not have the form `to_jsonb(r) - …`: then the fields are computed when the notes are chained.
 CREATE OR REPLACE FUNCTION fields_of_new(source regclass, value text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     recorded text[];

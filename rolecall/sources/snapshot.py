@@ -158,7 +158,7 @@ def _key(record: FetchedRecord, path: str) -> object:
 
 
 def _repeated(what: str) -> SourceChanged:
-    return SourceChanged(f"{what} came twice; the list changed while it was read, or a page was repeated")
+    return SourceChanged(f"{what} was received twice; the list changed while it was read, or a page was repeated")
 
 
 async def complete(connection: SourceConnection, content: SourceContent) -> AsyncIterator[RecordPage]:

@@ -110,7 +110,7 @@ def _same_cursor(server: RestServer, _: web.Request) -> web.StreamResponse:
 
 FAULTS: dict[str, tuple[Fault, str]] = {
     "stops half-way": (_on_page(2, HangUp), "closed the connection before the page was complete"),
-    "page twice": (_repeat_first_page, "the record with id u000000 came twice"),
+    "page twice": (_repeat_first_page, "the record with id u000000 was received twice"),
     "server error": (_on_page(2, lambda: web.Response(status=500)), "the server responded with 500"),
     "not found": (_on_page(1, lambda: web.Response(status=404)), "the server responded with 404"),
     "web page": (
@@ -187,7 +187,7 @@ PARTS: dict[str, tuple[dict[str, Any], Fault | None, str]] = {
         'by @odata.nextLink, but "paging" is None',
     ),
     "total of the page": (CONTENTS["Page"], _page_total, "announced 10 records and sent more"),
-    "overlapping pages without ids": (CONTENTS["Page"], _overlapping, "a record came twice"),
+    "overlapping pages without ids": (CONTENTS["Page"], _overlapping, "a record was received twice"),
     "empty page with errors": (
         CONTENTS["Offset"],
         _on_page(2, lambda: web.json_response({"items": [], "errors": [{"message": "timeout"}]})),

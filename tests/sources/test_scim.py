@@ -141,7 +141,7 @@ def _page(server: RestServer, total: int, names: list[str]) -> web.Response:
     ("pages", "reason"),
     [
         ([(3, ["a", "b"]), (3, [])], "the list ended after 2 of 3 records"),
-        ([(3, ["a", "b"]), (3, ["b"])], "the record with id b came twice"),
+        ([(3, ["a", "b"]), (3, ["b"])], "the record with id b was received twice"),
         ([(3, ["a", "b"]), (4, ["c"])], "3 records at first, then 4"),
         ([(1, ["a", "b"])], "announced 1 record and sent more"),
         ([(2, ["a", "b"]), (2, ["c", "d"])], "announced 2 records and sent more"),
@@ -197,7 +197,7 @@ async def test_repeated_record_is_detected_among_records_without_ids(sourcing: S
     )
     await put(sourcing, server.url, {"Users": {"path": "Users"}})
 
-    assert "the record with id a came twice" in (await sourcing.fetch())["log"]
+    assert "the record with id a was received twice" in (await sourcing.fetch())["log"]
 
 
 @pytest.mark.parametrize("content", [{"path": "Users"}, {"path": "Users", "attributes": ["userName", "rank"]}])
