@@ -42,7 +42,7 @@ _SOURCES = (
 def _found(filters: dict[str, Any], *, is_limited: bool) -> str:
     """Return a WITH clause that defines `found`: the list keys of the requests that concern the person.
 
-    With `is_limited`, include only the newest requests, and of the people below the person only the nearest ones.
+    With `is_limited`, include only the newest requests, and only the nearest people in the person's reporting line.
     """
     words = {
         "conditions": "".join(f" AND r.{column} = %({column})s" for column in filters),

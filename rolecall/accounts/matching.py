@@ -53,7 +53,7 @@ async def take_turn(db: Db) -> None:
 
 
 async def wait_for_turns(db: Db, now: datetime) -> datetime:
-    """Wait for a running matching to finish; return a time later than its matches."""
+    """Wait until a matching in progress has ended; return a time later than its matches."""
     # Release the lock at once: a transaction lock would delay other matchings until this transaction ends.
     await execute(
         db,

@@ -137,7 +137,8 @@ def read_as(
     """Read a column as groups or permissions: change the contents of the file and their sections in the draft.
 
     If the content already reads other columns and cannot read this one with them, this one replaces them.
-    `section` returns the section of a content by its position; `taken` are the contents of other files and places.
+    `section` returns the section of a content by its position. `taken` are the contents of other files, sheets and
+    lists.
     """
     sign = column.may_be_access
     parts = _parts_of(file, column, section)

@@ -65,7 +65,7 @@ def _ask_for_state(view: View, part: Part) -> None:
     for column in view.profiles:
         words = [fold(word) for word in column.distinct]
         is_unknown = column.header not in taken and not is_known_header(column.header)
-        # A header with non-ASCII letters is not English, so English words such as Y and N may be a status below it.
+        # A header with non-ASCII letters is not English, so it may name a status even if its words are Y and N.
         known = YES_NO.keys() - (_ENGLISH if column.header.isascii() else ())
         if not is_unknown or len(words) != _YES_AND_NO or not {*words} <= known:
             continue
