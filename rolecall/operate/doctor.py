@@ -156,7 +156,7 @@ async def _connections(db: Db, config: Config) -> list[CheckResult]:
             await sources.problems(db, config),
             "their hosts are allowed and their secrets can be read",
             "set ROLECALL_SOURCE_HOSTS and ROLECALL_SOURCE_SECRETS as docs/sources.md says, for this command and for"
-            " the worker; then `rolecall source test APPLICATION`",
+            " the worker; then run `rolecall source test APPLICATION`",
         ),
         _of_problems(
             "SCIM pushes",

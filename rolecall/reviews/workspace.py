@@ -92,7 +92,7 @@ async def progress_of(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID]) -> 
 
 
 class LastDecision(msgspec.Struct, frozen=True):
-    """The newest decision of a person that was not submitted; `together` counts the items of its bulk decision."""
+    """A person's newest decision that is not submitted yet; `together` counts the items of its bulk decision."""
 
     id: UUID
     number: int

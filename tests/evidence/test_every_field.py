@@ -25,7 +25,7 @@ MEMBERS = (
 )
 # Fields that only the seal covers: they are in no digest and no audit entry.
 SEALED = {
-    # The id; facts, recommendation and explanations from when the review was opened; and details of later steps.
+    # The id, what was recorded when the review was opened (facts, recommendation, explanations), and later details.
     "items.jsonl": {"id", "facts", "recommendation", "requestIds", "modelIds", "underId", "moved", "readOn"}
     | {"remediatedOn", "comment"},
     "decisions.jsonl": {"number"},
