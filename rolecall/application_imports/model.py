@@ -1,4 +1,4 @@
-"""The statuses of an import and the relations that imports maintain.
+"""Define the statuses of an import and the relations that imports maintain.
 
 A relation is a table whose rows are valid from one import until another. `compare` reads the valid rows, `apply` opens
 and closes their intervals, and the change list of an import is read from the intervals that begin or end with it.

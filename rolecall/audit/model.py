@@ -103,7 +103,7 @@ def heads_broken(heads: Sequence[Head], checkpoints: Sequence[Checkpoint]) -> li
         number, hash = ends.get(chain, (0, ""))
         seen = kept.get(chain, {}).get(chain, (0, ""))
         if chain not in kept or chain not in CHAINS:
-            found.append(Break(number, chain, "the chain is unknown, or its checkpoint was removed"))
+            found.append(Break(number, chain, "the chain is unknown or has no checkpoint"))
         elif (number, hash) != seen:
             found.append(Break(max(number, seen[0]), chain, "the head of the chain was changed after the last entry"))
     return found

@@ -209,7 +209,7 @@ def _mask_members(text: str) -> str:
     while found := _MEMBER.search(text, at):
         at = found.end()
         is_secret = _is_secret(found[1].strip('"'))
-        # Read a list or an object only to hide it; otherwise continue with the members in it.
+        # Mask a list or an object as a whole only if it is secret; otherwise continue with its members.
         value = None if not is_secret and text.startswith(("[", "{"), at) else _VALUE.match(text, at)
         if value:
             hidden = HIDDEN if is_secret else _mask_string(value[1]) if value[1] else value[0]

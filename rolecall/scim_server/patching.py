@@ -111,7 +111,7 @@ class PatchTarget(msgspec.Struct, frozen=True):
 class PatchedResource(msgspec.Struct, frozen=True):
     resource: Resource
     members: list[MemberChange]
-    # Filters of members continue the count.
+    # The work so far; the filters of members add to it.
     work: PatchWork
 
 

@@ -19,7 +19,7 @@ LONGEST_NAME = 500
 # Names are unique by their normalized form, in which one character may become 18. An index row has at most 2,700 bytes.
 _MOST_KEY_BYTES = 2500
 LARGEST_RESOURCE = 256 * 1024
-# What is sent may be larger than what is stored, but checking each name and value of a large body takes long.
+# A sent resource may be larger than the stored one, but not by much: checking each name and value takes time.
 LARGEST_SENT = 4 * LARGEST_RESOURCE
 MOST_MEMBERS = 200_000
 MOST_VALUES = 500

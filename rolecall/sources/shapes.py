@@ -82,7 +82,7 @@ def _without_secret_query(text: str) -> str:
 def _without_login(path: str) -> str:
     """Reject a path that is a full URL with a login, because paths are shown."""
     if "@" in path.partition("://")[2].partition("/")[0]:
-        raise broken("{name} must be without a username or password")
+        raise broken("{name} must not contain a username or password")
     return path
 
 
