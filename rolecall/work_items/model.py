@@ -1,4 +1,4 @@
-"""The statuses that access requests, personnel events and stages share."""
+"""Define the statuses that access requests, personnel events and stages share."""
 
 from enum import StrEnum
 

@@ -86,7 +86,7 @@ class World(msgspec.Struct):
         return any(fits(pattern, *entry) for pattern in self.patterns[duty] for entry in held)
 
     def owner(self, name: str, place: int) -> int | None:
-        """Return the owner of an account at a time; before the first recorded match, this first match applies."""
+        """Return the owner of an account at a time; the first recorded match also applies to earlier times."""
         matches = [access.owners[name] for _, access in self.moments]
         if all(owner is None for owner in [*matches[:place], matches[place]]):
             return next((owner for owner in matches if owner is not None), None)

@@ -138,7 +138,7 @@ async def test_application_with_a_push_cannot_become_an_identity_source(
     assert (made.status_code, removed.status_code, marked.status_code, again.status_code) == (201, 204, 200, 200)
     assert await fetch_value(db, "SELECT count(*) FROM scim_resources") == 0
     assert (await mine.send("GET", "Users")).status_code == 401
-    # Changes of an identity source may repeat the field.
+    # A change of an application that is an identity source already may send `isIdentitySource` again.
     assert (await _mark_as_identity_source(client, push, by_configuration)).status_code == 200
 
 
