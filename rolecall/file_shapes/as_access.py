@@ -329,9 +329,9 @@ def _blank_skipped_words(shape: Json, header: str) -> None:
 
 
 def _remove_for_unpivot(part: _Part, field: str) -> list[str]:
-    """Remove the mapping of the only column of a field; return the column, for an `unpivot` with another column.
+    """Unmap the only column of a field but keep its separator; return the column, to add it to a new `unpivot`.
 
-    Keep its separator. Return an empty list if the content already has an `unpivot`.
+    Return an empty list if the content already has an `unpivot`.
     """
     shape = part.section["shape"]
     if "unpivot" in shape:

@@ -183,7 +183,7 @@ class Profile:
 
     @cached_property
     def _has_special_values(self) -> bool:
-        """Return whether all words begin with an asterisk, like special values of IBM i, and some value has several."""
+        """Return whether all words begin with an asterisk, as on IBM i, and some cell has several words."""
         words = [word for value in self.distinct for word in value.split()]
         return len(words) > len(self.distinct) and all(word.startswith("*") for word in words)
 

@@ -136,7 +136,7 @@ async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: 
            AND status IN ('Approved', 'Flagged') ORDER BY list_key""",
         id=review.id,
     )
-    # Approved items are included, because Keep Until needs a request too.
+    # Include approved items, because the decision Keep Until needs a request too.
     await request_removals(db, caller, review, [id for id, _ in unsubmitted], now)
     flagged = [id for id, is_flagged in unsubmitted if is_flagged]
     await record_item_events(db, ReviewEvent.ITEM_FLAGGED, flagged, now)
