@@ -138,7 +138,7 @@ async def _checked(db: Db, body: type[B], raw: Json, facts: Facts, id: UUID | No
     name = str(raw.get("name", "")).strip()
     # PostgreSQL accepts no string that contains NUL; the check of the body reports the NUL.
     taken = "\x00" not in name and await is_name_taken(db, "access_models", name, other_than=id)
-    # Pass this problem on, so that the check of the body reports all problems together.
+    # Pass this problem to `check`, which reports it together with the problems of the body.
     also = [Problem("name", f"An access model named {name} already exists; choose another name")] if taken else ()
     return await _as_stored(db, check(body, raw, facts, also))
 

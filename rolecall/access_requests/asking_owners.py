@@ -58,9 +58,9 @@ def _found(verdict: ConflictVerdict) -> list[FoundConflict]:
 
 
 def _with_recorded(verdict: ConflictVerdict) -> list[FoundConflict]:
-    """Return the conflicts with the duties that were recorded earlier for the same people.
+    """Return the conflicts, and add the duties that were recorded earlier for the same people.
 
-    These duties are left out if the rule has become stricter or another owner must approve.
+    Leave out recorded duties if the rule has become stricter or another owner must approve.
     """
 
     def known(conflict: PotentialConflict, person: UUID) -> frozenset[UUID]:

@@ -199,6 +199,6 @@ class Walk:
             )
 
     def _note(self, number: int, chain: int, reason: str) -> None:
-        # Missing entries are noted at the end, although their numbers may be lower.
+        # Missing entries are noted last, so a break that was noted before may have a higher number.
         if self.broken is None or number < self.broken.number:
             self.broken = Break(number, chain, reason)

@@ -64,7 +64,7 @@ class Mailer:
         self._stopped = False
 
     def stop(self) -> None:
-        """Send no further messages: `send` returns `sending` for messages that wait for a connection."""
+        """Start no further messages: `send` returns `SENDING` for those that still wait for a connection."""
         self._stopped = True
 
     async def close(self) -> None:
@@ -73,7 +73,7 @@ class Mailer:
             await _leave(client)
 
     async def send(self, message: OutgoingMessage) -> tuple[MessageOutcome, str]:
-        """Send one message; return the outcome (`sending` if sending did not start) and the response or the error."""
+        """Send one message; return the outcome (`SENDING` if sending did not start) and the response or the error."""
         async with self._free:
             now = clock.now()
             if self._stopped or now - message.claimed_on > FRESH_FOR:

@@ -61,7 +61,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True):
 
 
 class EndedMessage(msgspec.Struct, frozen=True):
-    """The result of a message. If sending did not start, the outcome is still `sending`."""
+    """The result of a message. If sending did not start, the outcome is still `SENDING`."""
 
     message: OutgoingMessage
     outcome: MessageOutcome

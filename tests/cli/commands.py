@@ -1,4 +1,4 @@
-"""Run commands of the command line on a real data folder, in a process of their own or in this one."""
+"""Run `rolecall` commands on a real data folder, in a process of their own or in this one."""
 
 import fcntl
 import os

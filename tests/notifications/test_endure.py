@@ -118,7 +118,7 @@ async def test_each_notification_arrives_once_and_none_for_finished_work(
 
 
 async def kill_while_sending(mail: Mailbox, workers: list[Worker]) -> list[datetime]:
-    """Kill workers while they send; return the time when each had died."""
+    """Kill workers while they send; return the time of each kill."""
     kills = []
     for n in range(KILLS):
         enough: int = MESSAGES * 8 // 10 * (n + 1) // (KILLS + 1)

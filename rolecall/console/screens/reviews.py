@@ -331,7 +331,10 @@ async def check_population(db: Db, id: str) -> SeeOther:
             f"/reviews/{id}", f"The population was computed again and has the same digest, {found.digest[:16]}…."
         )
     if found.again != found.digest:
-        said = f"The population was computed again and differs: {found.again[:16]}… instead of {found.digest[:16]}…."
+        said = (
+            "The population was computed again and has a different digest:"
+            f" {found.again[:16]}… instead of {found.digest[:16]}…."
+        )
     else:
         said = f"The stored items were changed: digest {found.items_digest[:16]}… instead of {found.digest[:16]}…."
     return SeeOther(f"/reviews/{id}", said, "bad")
