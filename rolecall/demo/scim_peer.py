@@ -167,7 +167,7 @@ def serving(peer: ScimPeer) -> Iterator[ScimPeer]:
         loop.run_until_complete(start())
         loop.run_forever()
 
-    # Run it in a thread, because the main thread supervises the processes of the service.
+    # Run the server in a thread, because the main thread supervises the processes of the service.
     thread = threading.Thread(target=run, name="scim-peer", daemon=True)
     thread.start()
     ready.wait()

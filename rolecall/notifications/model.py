@@ -324,7 +324,7 @@ def next_attempt_on(step: int, now: datetime) -> datetime | None:
 
 
 def counted_after(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo) -> datetime:
-    """Return the same time of day after this many counted days: working days, or all days."""
+    """Return the same time of day, this many days later. Count working days or all days, as `reminders` says."""
     return _moved(moment, count, reminders, zone, timedelta(days=1))
 
 

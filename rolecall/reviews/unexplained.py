@@ -15,7 +15,7 @@ from rolecall.reviews.population import Taking
 
 # How long the owner has to decide.
 _DUE_AFTER = timedelta(days=14)
-# The maximum number of people who get a review each, and of unmatched accounts.
+# The maximum number of people, or of unmatched accounts, that get a review each; more than this share one review.
 _MOST_SINGLE = 10
 
 

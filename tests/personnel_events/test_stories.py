@@ -1,4 +1,4 @@
-"""Test joiner, leaver, mover and leave over HTTP, from the event to the import that verifies the access."""
+"""Test joiners, leavers, movers and leaves over HTTP, from the event to the import that verifies the access."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
