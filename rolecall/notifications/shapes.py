@@ -248,7 +248,7 @@ class TemplatePreviewBody(Body):
 
 
 class BounceBody(Body):
-    """An e-mail as the mail server received it, with its headers."""
+    """A delivery report: the e-mail as the mail server received it, with its headers."""
 
     mail: Annotated[Text, Field(max_length=LONGEST_MAIL)]
 
