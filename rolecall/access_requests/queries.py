@@ -308,7 +308,8 @@ _LEFTOVERS = f"""
     JOIN applications a ON a.id = c.application_id AND NOT a.is_archived
     WHERE i.status <> 'Active' AND NOT EXISTS (
         SELECT FROM access_requests r WHERE r.application_id = c.application_id AND r.target_name = c.username
-        AND r.target_type = 'User' AND r.action = 'Remove' AND r.is_whole AND r.status NOT IN ('Completed', 'Canceled'))"""
+        AND r.target_type = 'User' AND r.action = 'Remove' AND r.is_whole
+        AND r.status NOT IN ('Completed', 'Canceled'))"""
 
 
 def _leftover(row: Sequence[Any]) -> LeftoverItem:
@@ -318,7 +319,10 @@ def _leftover(row: Sequence[Any]) -> LeftoverItem:
 
 
 async def leftovers(db: Db, page: int) -> Page[LeftoverItem]:
-    """List active accounts of inactive identities, by application and username, unless an open Remove is about the account."""
+    """List active accounts of inactive identities, by application and username.
+
+    Leave out accounts that an open request removes as a whole.
+    """
     return await fetch_page(
         db,
         _leftover,
