@@ -384,7 +384,7 @@ async def _apply_response(
 
     A rule is met when one of its reviewers approves; all rules of a type must be met.
     """
-    # One rejection decides, so rejections are handled before rules that are not met yet.
+    # A single rejection decides, so check for it before the rules that are not met yet.
     match body.type, body.response:
         case RequirementType.APPROVE, Response.REJECTED:
             await moving.move(db, REJECT, [locked.id], caller, now, said)

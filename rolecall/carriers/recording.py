@@ -276,7 +276,7 @@ async def leave(db: Db, request_id: UUID, reason: str, now: datetime) -> None:
         id=request_id,
     )
     progress = f"; {finished} of {planned} steps are done" if planned else ""
-    await _say(db, request_id, LEFT, f"The carrier left it to a person: {reason}{progress}", now)
+    await _say(db, request_id, LEFT, f"The carrier left the request to a person: {reason}{progress}", now)
     provisioners = await fetch_rows(
         db,
         """SELECT p.reviewer_id, p.reviewer_name FROM responses p JOIN identities i ON i.id = p.reviewer_id
@@ -286,7 +286,7 @@ async def leave(db: Db, request_id: UUID, reason: str, now: datetime) -> None:
         id=request_id,
     )
     for id, name in provisioners:
-        text = f"Assigned to {name}, because the carrier left it to a person"
+        text = f"Assigned to {name}, because the carrier left the request to a person"
         await moving.move(db, ASSIGN, [request_id], CARRIER, now, text, assignee_id=id, assignee_name=name)
 
 

@@ -250,7 +250,7 @@ def _across(ticked: Sequence[Profile]) -> str:
 
 
 def _may_be_people(headers: Sequence[str]) -> bool:
-    """Return whether all headers look like full names and none contains a word for a role. They may still be roles."""
+    """Return whether the headers may be people: all look like full names, and none contains a word for a role."""
     return _share_of_people(headers) == 1 and not any(map(_ROLE.search, headers))
 
 

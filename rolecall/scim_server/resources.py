@@ -93,7 +93,7 @@ def _check_schemas(raw: Resource, kind: ResourceType) -> None:
 
 
 def _member(key: str, value: object, attributes: Attributes) -> tuple[str, Any]:
-    """Return the declared name and the checked value, which is None if it must not be stored."""
+    """Return the declared name of an attribute and its checked value, or None for a value that must not be stored."""
     if not is_storable(key):
         raise invalid_value("Names must not contain NUL characters")
     attribute = attributes.get(key.lower())

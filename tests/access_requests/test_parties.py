@@ -78,7 +78,7 @@ async def test_owner_of_the_reporting_token_is_not_asked_and_does_not_approve(
     made = (await client.post(URL, json=for_ada(office), headers=headers)).json()
     assert "Grace Hopper" not in approvers(made)
 
-    # Simulate an older request: the supervisor is asked although her token made it.
+    # Simulate an older request, which asks the supervisor although her token made the request.
     sql = "UPDATE responses SET reviewer_id = %(id)s, reviewer_name = 'Grace Hopper' WHERE type = 'Approve'"
     await execute(db, sql, id=office.grace)
     await a_stand_in(db, office.grace, office.sam)

@@ -196,7 +196,7 @@ async def test_add_of_an_account_that_exists_is_left_to_a_person(carrying: Carry
     assert (detail["status"], detail["assignee"]["name"]) == ("Open", "Peter Naur")
     assert (await carrying.said(id))[0] == (
         "Left To Person",
-        "The carrier left it to a person: the account change3 exists; it may be another person's; "
+        "The carrier left the request to a person: the account change3 exists; it may be another person's; "
         "0 of 2 steps are done",
     )
     assert "change3" not in members(directory, "Clerks")

@@ -71,7 +71,7 @@ async def test_request_assigned_to_a_person_is_not_taken_up(carrying: Carrying) 
 
     await carrying.work()
 
-    assert (await carrying.said(id))[0][1] == "The carrier left it to a person: it is assigned to Peter Naur"
+    assert (await carrying.said(id))[0][1] == "The carrier left the request to a person: it is assigned to Peter Naur"
 
 
 async def test_reopened_request_is_left_to_a_person(carrying: Carrying, directory: Directory, db: Db) -> None:

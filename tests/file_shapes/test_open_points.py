@@ -18,7 +18,7 @@ def test_open_questions_are_part_of_the_connector(tmp_path: Path) -> None:
 
 
 def test_google_workspace_download_with_employee_ids_is_read(tmp_path: Path) -> None:
-    """A header in brackets contains a dot, and a list of accounts with employee IDs is not a list of employees."""
+    """Accept a header with a dot in brackets, and do not take accounts with employee IDs for a list of employees."""
     text = (
         "First Name [Required],Last Name [Required],Email Address [Required],Status [READ ONLY],"
         "Last Sign In [READ ONLY],Recovery Phone [MUST BE IN THE E.164 FORMAT],Employee ID,Employee Type\n"
