@@ -213,5 +213,5 @@ def _placeholder(text: str) -> Placeholder:
         if match[1] in ("when", "unless") and "=" not in match[2]:
             raise ValueError(f"{each} must be {match[1]}(column=text)")
     if not column:
-        raise ValueError("a placeholder names no column")
+        raise ValueError("a placeholder must name a column")
     return Placeholder(column, [(match[1], match[2] or "") for match in found if match])

@@ -40,7 +40,7 @@ EXCEPTION_WORDS = {
     "unsigned": "Items whose decision no reviewer signed before the review was closed",
     "unread": "Samples of carried-over access that were decided without opening the details",
     "discarded": "Items withdrawn after a decision to remove or change the access, which was not carried out",
-    "interested": "Steps of people whose own access the review contains",
+    "interested": "Steps taken by people whose own access is under review",
     "bulk": "Items decided together with others",
     "carried": "Items whose decision was carried over from the last review",
     "moved": "Items that went to a reviewer whom the stage does not name, because of independence or absence",

@@ -646,7 +646,7 @@ class ExceptionsFound:
     """Collect the parts of a review that auditors look at first.
 
     These are the items of each kind in EXCEPTIONS, applications in which one person made all decisions by hand, and
-    steps of people whose own access the review contains.
+    steps taken by people whose own access is under review.
     """
 
     def __init__(self, review: dict[str, Any], steps: Iterable[dict[str, Any]]) -> None:

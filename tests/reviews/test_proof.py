@@ -43,7 +43,7 @@ async def request_statuses(client: httpx2.AsyncClient) -> list[str]:
 async def test_account_that_cannot_be_used_still_has_the_access(
     client: httpx2.AsyncClient, db: Db, ledger: Ledger, state: str
 ) -> None:
-    """The import completes the request, but it shows the membership of a disabled or locked account."""
+    """The import completes the request, but the disabled or locked account still has the membership."""
     await ledger.upload(AFTER)
     review = await revoke_payers(client, db)
 

@@ -83,7 +83,7 @@ async def follower(standby: str) -> AsyncIterator[Db]:
 
 
 async def readings(follower: Db) -> int:
-    """Return how many connections of the replica have a query of identities as their last query."""
+    """Return how many connections to the replica last ran a query for identities."""
     count: int = await fetch_value(
         follower,
         "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%FROM identities i%%' AND pid <> pg_backend_pid()",

@@ -43,7 +43,7 @@ class PageSigns(NamedTuple):
     """Signs that show whether the records in a file are the whole list."""
 
     records: int
-    # The largest number of records that a member reports, with the name of the member; then the same for pages.
+    # The largest total that a member reports, with the name of the member: of records, and of pages.
     total: tuple[int, str] = (0, "")
     pages: tuple[int, str] = (0, "")
     # The member that says that more pages follow.

@@ -12,7 +12,7 @@ PEOPLE = ("id", "last_name", "first_name", "email_address", "type", "department"
 
 
 class Verb(msgspec.Struct, frozen=True):
-    """A command of a noun. `columns` are paths into the items of a list."""
+    """A command such as `list` of the noun `event`. `columns` are the paths of its table columns in an item."""
 
     call: Callable[..., calls.Call[Any]]
     example: str
