@@ -194,7 +194,7 @@ def _names_person(record: object) -> bool:
 
 
 def _is_described(entry: object) -> bool:
-    """Return whether an entry names a person and describes the account: its state, or the first name."""
+    """Return whether an entry names a person, and also has the state of the account or the person's first name."""
     return _names_person(entry) and isinstance(entry, dict) and bool(_DESCRIBED & {fold(name) for name in entry})
 
 

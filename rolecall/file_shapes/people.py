@@ -81,7 +81,7 @@ def _read_inactive(view: View, part: Part) -> None:
                 words = dict.fromkeys([*column.distinct, "Yes", "No"])
                 given = {word: "Disabled" if YES_NO[fold(word)] else "Active" for word in words}
             part.shape.setdefault("values", {})["Status"] = given
-            part.evidence.append(f"{column.header} says the opposite of active")
+            part.evidence.append(f"{column.header} means the opposite of active")
             return
 
 

@@ -30,7 +30,7 @@ def name_with_realm(view: View, fields: dict[str, Meaning], shape: dict[str, Any
         return None
     del fields["Username"]
     shape.setdefault("join", {})["Username"] = f"{{{login.header}}}@{{{realm.header}}}"
-    evidence.append(f"{login.header} is different in every row only together with {realm.header}")
+    evidence.append(f"{login.header} is unique only together with {realm.header}")
     return login.header
 
 

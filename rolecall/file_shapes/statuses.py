@@ -104,7 +104,7 @@ def read_statuses(view: View, part: Part) -> None:
         _use_several(view, part, found)
     if (active := part.fields.get("Active")) and is_inverted(active.header):
         part.shape["invert"] = ["Active"]
-        part.evidence.append(f"{active.header} says the opposite of active")
+        part.evidence.append(f"{active.header} means the opposite of active")
 
 
 def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:

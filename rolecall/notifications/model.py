@@ -178,7 +178,7 @@ MEANINGS = {
     NotificationKind.CONFLICT_OPENED: "People hold duties that a rule of yours keeps apart",
     NotificationKind.CONFLICT_ENDED: "A change of a duty, a rule or a name ended conflicts of a rule that you own",
     NotificationKind.CONFLICT_EXCEPTION: "A conflict's exception waits for your approval, ends soon or has changed",
-    NotificationKind.STAND_IN: "You become or stop being a stand-in, or another person becomes or stops being yours",
+    NotificationKind.STAND_IN: "You start or stop standing in for another person, or another person for you",
     NotificationKind.REVIEW: "A review waits for your decisions, or a review that you own needs your attention",
 }
 # Kinds that are shown only in the console: a message about a failing channel might have to use that channel.

@@ -163,7 +163,7 @@ async def a_payments_model(db: Db, company: Company) -> UUID:
 
 
 async def block(client: httpx2.AsyncClient, company: Company) -> None:
-    """Make the rule block. Tests do this after they commit a model that a blocking rule would refuse."""
+    """Make the rule a blocking one, after a test committed a model that a blocking rule would refuse."""
     await client.patch(f"/api/duty-rules/{company.rule}", json={"response": "Block"})
     await client.post(f"/api/duty-rules/{company.rule}/commit")
 

@@ -57,7 +57,7 @@ class ImportItem(Answer):
 
 
 class NewImport(Answer):
-    """An import without its application: a new one, or `lastImport` of an application."""
+    """An import without its application: one just created, or the `lastImport` of an application."""
 
     id: UUID
     kind: str
