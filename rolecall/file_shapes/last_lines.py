@@ -161,7 +161,7 @@ def _page_breaks(
         found.append({"column": column, "is": [header[0]]})
     titles = {begin for row in above if len(begin := _begin(row)) > 3}
     counts = [row for row in below if _is_count(row, len(header))]
-    # Ignore a beginning of a single word, because the name of an account could begin with it too.
+    # Ignore beginnings of a single word, because the name of an account could begin with the same word.
     totals = {begin for row in counts if re.search(r"[ :]", begin := _begin(row))}
     known = {_without_numbers(row) for row in above}
     wanted = [*sorted(titles), *sorted(totals - titles), *_RULES]

@@ -136,7 +136,7 @@ async def test_new_role_uses_the_confirmed_email(client: httpx2.AsyncClient, db:
 async def test_event_lets_a_shared_mailbox_sign_in_only_with_identities_write(
     client: httpx2.AsyncClient, db: Db, config: Config, scopes: tuple[str, ...], signed_in: bool
 ) -> None:
-    """Otherwise everyone who reads a shared mailbox could use the sign-in links that are sent to it."""
+    """Without this check, everyone who reads a shared mailbox could use the sign-in links that are sent to it."""
     mailbox = await an_identity(db, "Payroll", "Team", email="payroll@example.com", identityType="Shared")
     body = {"identityId": str(mailbox), "effectiveDate": TODAY, "identity": {"identityType": "Employee"}}
 
