@@ -230,7 +230,7 @@ async def _held(db: Db, proposals: Sequence[AccessProposal], rules: _Rules) -> l
             for duty in before
         }
         entries = {duty: access.get((proposal.identity_id, duty), []) for duty in before}
-        # A duty stays if at least one access that gives it is not taken away.
+        # A person keeps a duty if at least one entry that gives it is not taken away.
         return {duty for duty in before if any(not keys[duty] & _keys(entry) for entry in entries[duty])}
 
     def of(proposal: AccessProposal) -> _HeldDuties:

@@ -125,7 +125,7 @@ MOST_PEOPLE = 1000
 
 
 async def relations_to_person(db: Db, caller_id: UUID, identity_id: UUID) -> frozenset[PersonRelation]:
-    """Return the relation of the caller to a person: self, or supervisor, directly or through others; else none.
+    """Return the relation of the caller to a person: self, direct or indirect supervisor, or none.
 
     Nobody is their own supervisor, even in a cycle of supervisors.
     """

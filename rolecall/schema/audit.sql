@@ -144,7 +144,7 @@ END;
 -- Return the display name of a record, for its audit entry.
 CREATE OR REPLACE FUNCTION name_of(kind text, the_id uuid) RETURNS text STABLE LANGUAGE plpgsql AS $$
 BEGIN
-    -- One statement for each kind, because PostgreSQL would prepare all parts of a single expression.
+    -- Use one statement for each kind: PostgreSQL would prepare the queries of all kinds if they were one expression.
     CASE kind
         WHEN 'Access Model' THEN RETURN (SELECT name FROM access_models WHERE id = the_id);
         WHEN 'Access Request' THEN RETURN (SELECT '#' || number FROM access_requests WHERE id = the_id);
