@@ -256,5 +256,5 @@ class SnoozeBody(VerbBody):
     @classmethod
     def later(cls, until: datetime, info: ValidationInfo) -> datetime:
         if until <= facts_of(info).now:
-            raise broken("{name} must be later than now")
+            raise broken("{name} must be in the future")
         return until

@@ -103,7 +103,7 @@ def read_already(items: Sequence[T]) -> Whole[T]:
 
 
 class Listing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """The description of a list. If a filter is not on a facet, the matching rows are counted through an index."""
+    """How to query a list. If a filter is not in `facets`, the matching rows are counted through an index."""
 
     table: str
     row: str

@@ -192,7 +192,7 @@ def _value(token: str) -> ScalarValue:
 
 
 def comparisons(term: Filter) -> int:
-    """Return the work of a filter for one value: the number of its comparisons and of the names in their paths."""
+    """Return the cost of applying a filter to one value: the number of names in the paths of its comparisons."""
     match term:
         case AllOf(terms=terms) | AnyOf(terms=terms):
             return sum(map(comparisons, terms))

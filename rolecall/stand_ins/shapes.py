@@ -56,7 +56,7 @@ class StandInBody(Body):
             raise broken("{name} must be after the start or, without a start, in the future")
         # A start in the past is accepted, so an end after the start may still be in the past.
         if ends_on <= now:
-            raise broken("{name} must be later than now")
+            raise broken("{name} must be in the future")
         if ends_on - (info.data.get("starts_on") or now) > LONGEST:
             raise broken(f"{{name}} must be at most {LONGEST.days} days after the start")
         return ends_on

@@ -107,7 +107,7 @@ class Killing:
         if verb != "open":
             await post(self.client, f"/api/reviews/{draft}/open")
         if verb == "close":
-            # This call only holds the review, because it would flag too many accounts; the process confirms the close.
+            # Closing would flag too many accounts, so this call only holds the review. The process confirms the close.
             await execute(self.db, "UPDATE reviews SET due_on = now() - interval '1 hour' WHERE status = 'Open'")
             await post(self.client, f"/api/reviews/{draft}/close")
         return draft

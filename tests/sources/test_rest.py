@@ -373,7 +373,7 @@ async def test_group_of_many_members_gives_one_record_per_member(
 
 
 async def test_record_with_many_members_is_written_in_parts(config: Config, server: RestServer) -> None:
-    """Each line repeats the rest of the record, so a page could become many times larger in memory."""
+    """The line of each member repeats the rest of the record, so a page could become many times larger in memory."""
     group = {"id": "g", "note": "x" * 10_000, "members": [{"value": str(n)} for n in range(1000)]}
     server.before = lambda _, __: web.json_response([group])
     content = SourceContent(each="members")
