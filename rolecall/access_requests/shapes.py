@@ -137,7 +137,7 @@ class AccessRequestItem(_Request[ItemTarget]):
 class RequestConflict(msgspec.Struct, rename="camel"):
     """A conflict of duties that a request would create, and the response of the rule.
 
-    `waitingFor` are the people who must still approve: the owner of the rule, or people who approve instead.
+    `waitingFor` are the people who must still approve: the owner of the rule, or those who approve in their place.
     """
 
     rule_id: UUID

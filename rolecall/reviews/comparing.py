@@ -217,7 +217,7 @@ async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
 async def _end_requests(db: Db, item_ids: Sequence[UUID], said: str, now: datetime) -> None:
     """Complete the requests whose items are all remediated, and cancel those that cannot be completed.
 
-    Carrying out a Change after the access was removed could grant the access again.
+    A request left open, such as a Change, could grant the removed access again when it is carried out.
     """
     rows = await fetch_rows(
         db,

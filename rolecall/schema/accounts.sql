@@ -99,7 +99,7 @@ CREATE OR REPLACE FUNCTION current_parents(there uuid[]) RETURNS TABLE (child in
     ORDER BY c.number, p.name = v.parent DESC, p.number;
 END;
 
--- Return the groups whose parent is this one: the inverse of parents_of.
+-- Return the groups whose parent is this group: the inverse of parents_of.
 CREATE OR REPLACE FUNCTION children_of(parent int) RETURNS TABLE (child int, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT v.group_number, unnest(range_agg(int4range(v.from_import, v.until_import)::int4multirange * p.shown - taken.shown))
     FROM (SELECT g.*, group_shown(g.number) AS shown FROM groups g WHERE g.number = children_of.parent OFFSET 0) AS p
