@@ -126,7 +126,7 @@ def conventional() -> FastAPI:
 
 
 async def serve(name: str, port: int, answers: bytes) -> None:
-    """Serve a program with the same server and event loop as the service."""
+    """Serve the program `name` with the server and the event loop that the service uses."""
     match name:
         case "bytes":
             app: Any = Bytes({path: text.encode() for path, text in msgspec.json.decode(answers).items()})

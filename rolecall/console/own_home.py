@@ -79,7 +79,8 @@ async def team_of(db: Db, person: Person, now: datetime) -> Team:
     active = [found[id] for id in ids if found[id].status == IdentityStatus.ACTIVE]
     open_requests, next_events = await _open_requests(db, ids), await _next_events(db, ids, now)
     conflicts, unused = await open_conflicts(db, ids), await _unused_accounts(db, ids, now)
-    # Access is counted only for the first people, so put people with other notes first.
+    # Access is counted only for the first people, so begin with those who have events, conflicts, requests or unused
+    # accounts.
     noted_by = (next_events, conflicts, open_requests, unused)
     active.sort(key=lambda one: [one.id not in notes for notes in noted_by])
     access = await access_counts(db, [one.id for one in active[:MOST_COUNTED]])

@@ -81,7 +81,7 @@ def answer(section: Json, choice: ProposedChoice) -> None:
     elif key in FIELDS_ASKED:
         pattern = section["shape"].get("join", {}).pop(key, "")
         if pattern.count("{") > 1:
-            # Drop the words for several joined columns, because they do not apply to a single column.
+            # Drop `values`: its words come from several joined columns, and do not apply to a single one.
             section["shape"].get("values", {}).pop(key, None)
         section["columns"] = {
             header: field for header, field in section["columns"].items() if value != header and field != key
