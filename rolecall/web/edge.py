@@ -85,7 +85,7 @@ class Edge:
     def _rewrite(self, scope: Any) -> None:
         """Set the client's address, and the method and path that are used for routing."""
         if self.proxies and (peer := scope["client"]):
-            # Several headers of this name are one list (RFC 9110).
+            # If the header is repeated, its values form one list (RFC 9110).
             forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
             scope["client"] = (sender(peer[0], forwarded.decode("latin-1"), self.proxies), peer[1])
         # Operations respond to an invalid id with their own 404. For pages and files, replace a path that they cannot

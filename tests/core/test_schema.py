@@ -219,7 +219,7 @@ def test_locked_table_delays_its_trigger_but_not_other_writers(url: str, folder:
 
 def test_schema_change_is_retried_after_a_deadlock(url: str, folder: Folder) -> None:
     trigger = "CREATE OR REPLACE TRIGGER note AFTER INSERT ON {} FOR EACH ROW EXECUTE FUNCTION note();"
-    # The schema file locks log before notes; the service locks them in the opposite order.
+    # The schema file locks the table `log` before `notes`; the service locks them in the opposite order.
     quiet = HIGH.replace("INSERT INTO log VALUES (four_times(NEW.x));", "")
     folder.write(
         high=quiet.replace(
