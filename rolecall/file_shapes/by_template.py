@@ -41,7 +41,7 @@ def parts_by(view: View, group: Mapping[str, Any], template: str) -> list[Part]:
 
 
 def with_questions(group: Mapping[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
-    """Return a file group whose shapes list the open questions of its contents. Open questions hold imports."""
+    """Return a file group whose shapes list the open questions of its contents, because they hold its imports."""
     asking = deepcopy(dict(group))
     for section, part in zip(_sections(asking), parts, strict=True):
         if part.questions:

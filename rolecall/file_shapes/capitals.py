@@ -77,7 +77,7 @@ def lower_usernames(section: Json) -> None:
     header = next((header for header, field in section["columns"].items() if field == "Username"), None)
     if header is not None:
         del section["columns"][header]
-        # Do not keep it as metadata: it could differ between rows of one account, and the import would reject them.
+        # Do not keep the column as metadata: if it differed between rows of one account, the import would reject them.
         section["shape"]["ignore"] = [*section["shape"].get("ignore", []), header]
     if pattern := join.get("Username") or (f"{{{header}}}" if header else ""):
         join["Username"] = _in_lowercase(pattern)

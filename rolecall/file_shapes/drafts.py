@@ -163,7 +163,7 @@ async def _store(db: Db, id: UUID, body: Json, proposal: ProposalDetail) -> None
 
 
 async def rename_draft(db: Db, caller: Caller, id: UUID, name: str) -> None:
-    """Give the new application of a draft another name."""
+    """Rename the new application of a draft."""
     draft = await queries.draft_of(db, id, caller)
     if draft.application_id is None and name.strip():
         body = {**draft.body, "name": name.strip(), "connector": {**draft.body["connector"], "name": name.strip()}}
