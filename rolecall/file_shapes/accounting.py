@@ -145,8 +145,8 @@ def account_beside(beside: Mapping[str, str], paths: Mapping[str, str]) -> list[
 def sections_of(parts: Iterable[tuple[Content, Mapping[str, Any]]], records: str | None) -> list[Section]:
     """Return the contents that are read from a table; `records` is its path in JSON.
 
-    Include contents of the records around an inner list, because the table has their columns too, and contents of lists
-    inside its records. Leave out contents of other lists.
+    Include the contents of outer records, because the table of an inner list has their columns too, and the contents of
+    lists inside the records. Leave out the contents of other lists.
     """
     sections = []
     for content, section in parts:

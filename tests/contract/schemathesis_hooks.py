@@ -87,7 +87,7 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "permissions": lambda _: [{"header": "Ledger", "permission": "Post"}],
     "privileges": lambda _: [{"header": "Ledger", "permission": "Post"}],
     "provisionerIds": several("identities"),
-    # A condition must have exactly one of five keys.
+    # A condition must have exactly one of five keys, so send no conditions.
     "skipRowsWhere": lambda _: [],
     # No entitlement was renamed, so there is no former name to refer to.
     "sameAs": lambda _: "",
