@@ -43,7 +43,7 @@ CHOSEN_BY_THEM = (
     "You stand in, perhaps through others, for someone who must not decide on this request; another person must decide"
 )
 SECOND_RESPONSE = (
-    "You are a reviewer of this request or responded for another one; another person must respond for this reviewer"
+    "You are a reviewer of this request or responded for another reviewer; another person must respond for this one"
 )
 ONLY_YOURSELF = "Stand-in ID must be your own: only a token can record the response of another person"
 NOT_INVOLVED = (

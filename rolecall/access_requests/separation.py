@@ -174,7 +174,7 @@ def in_conflict(found: Iterable[FoundConflict]) -> frozenset[UUID]:
 def people_rows(
     id: UUID, found: Sequence[FoundConflict], asked: Sequence[RuleReviewers], first: int = 0
 ) -> list[dict[str, Any]]:
-    """Return the rows for `request_conflict_people`; `asked` are requirements, numbered from `first`."""
+    """Return the rows for `request_conflict_people`; the requirements in `asked` are numbered from `first`."""
     numbers = {rule.duty_rule_id: number for number, rule in enumerate(asked, first)}
     return [
         {

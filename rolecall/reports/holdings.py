@@ -109,7 +109,7 @@ def _live(query: dict[str, Any]) -> str:
     return "" if query.get("applicationId") else " AND NOT a.is_archived"
 
 
-# The entitlements as of a past time, computed once.
+# A part of a WITH clause: the entitlements as of a past time, computed once.
 _THEN = f"shown AS MATERIALIZED (SELECT e.* FROM {ENTITLEMENTS_AT} AS e), "
 
 
