@@ -255,7 +255,7 @@ async def finish(db: Db, application_id: UUID, request_id: UUID, now: datetime) 
     )
     verbs = {StepVerb(verb) for (verb,) in rows}
     if await queries.covers(db, application_id, memberships=bool(verbs & _MEMBERSHIPS)):
-        # Do this before `resolve`, which would complete a request that nobody has to verify.
+        # Require the verification before `resolve`, which would complete a request that nobody has to verify.
         await ask_import_to_verify(db, [request_id])
         await execute(
             db,

@@ -18,7 +18,7 @@ from rolecall.file_shapes.profiles import Profile
 _GROUPS = re.compile(r"group|role|team|^share$|special ?identit|well-?known|anonymous|^everyone$", re.IGNORECASE)
 _USERS = re.compile(r"user|account|principal|person|login|member", re.IGNORECASE)
 _HELD = {"group", "role", "team", "entitlement", "permission", "privilege", "license", "access"}
-# Words that may occur next to these in a header, such as Security Group Type.
+# Words that may occur beside those in `_HELD` in a header, such as Security Group Type.
 _KIND_OF_HELD = {"type", "kind", "security", "name"}
 _MOST_KINDS = 8
 _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}

@@ -32,7 +32,7 @@ from rolecall.sources.peers import checked_addresses, peer_of
 
 PORTS = {"postgresql": 5432}
 SQLITE = "sqlite"
-# The part of a PostgreSQL URL after `?` if encryption is turned off.
+# The query string of a PostgreSQL URL that turns off encryption.
 UNENCRYPTED = "sslmode=disable"
 _ROWS = 1000
 # The longest value in bytes that a SQLite query may compute.
