@@ -181,7 +181,7 @@ def in_order(value: Any) -> Any:
 
 
 async def test_hashed_text_is_json_with_sorted_keys(db: Db) -> None:
-    """Any JSON library can then reproduce the text."""
+    """The text must have a form that any JSON library can reproduce."""
     value = json.dumps({"é\u2028": [1, {"b": '\t\x01"\\', "a": None}, []], "Z": {}, "a": 1.5, "ab": True})
     await execute(db, "INSERT INTO settings (name, value) VALUES ('a', %(value)s)", value=value)
 

@@ -147,7 +147,7 @@ async def test_only_people_without_the_scope_for_identities_must_keep_the_type(d
 
 
 async def test_assignee_finds_the_event_in_their_list(db: Db, scene: Scene) -> None:
-    """The list does not contain their own offboarding, even if it is assigned to them."""
+    """The list of a person does not contain the person's own offboarding, even if it is assigned to them."""
     await execute(
         db,
         "UPDATE personnel_events SET assignee_id = %(id)s, assignee_name = 'Zoe' WHERE type = 'Offboard'",
