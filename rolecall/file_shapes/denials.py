@@ -60,7 +60,7 @@ def _says_access(profile: Profile) -> AccessColumn | None:
     if not is_named and not plain <= _GRANTED | _DENIED:
         return None
     unlike = [word for word in profile.distinct if ACCESS.get(fold(word), "None") in ("Deny", "None")]
-    # Later files may have other words for no than the sample.
+    # Later files may use other words for "no" than the sample.
     usual = _NO if any(fold(value) in YES_NO for value in profile.distinct) else [word.title() for word in _DENIED]
     return AccessColumn(profile.header, sorted({*unlike, *usual}))
 

@@ -55,7 +55,7 @@ def add_dates(view: View, part: Part) -> None:
         is_open = {"day first", "month first"} <= set(formats) and "iso" not in formats
         if is_open and (like := _same_order(view, column)):
             part.shape.setdefault("dates", {})[meaning.header] = like[1]
-            part.evidence.append(f"{meaning.header} has dates: {like[1]}, like {like[0]} in the same file")
+            part.evidence.append(f"{meaning.header} has dates: {like[1]}, as in {like[0]} of the same file")
         elif is_open:
             example = next(iter(view.by_header[meaning.header].values), "")
             _ask_for_order(part, meaning.header, f"is the day or the month first in {example}?")

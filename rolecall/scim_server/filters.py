@@ -222,7 +222,7 @@ def matches(term: Filter, value: object) -> bool:
 
 
 def _is_absent(term: Comparison, value: object) -> bool:
-    """Return whether there is no value and the comparison matches that: `eq null`, or `ne` with any value but null."""
+    """Return whether the value is missing and the comparison matches that: `eq null`, or `ne` with another value."""
     wanted = (term.operator is CompareOperator.NE) != (term.value is None)
     return wanted and term.operator in (CompareOperator.EQ, CompareOperator.NE) and not [*_values(value, term.path)]
 

@@ -51,7 +51,7 @@ VIEWS = [
     "/notifications?isRead=false",
     "/settings/outbox?outcome=sent",
 ]
-# The field of an exported item that its row in the console shows; rows of other lists contain a link with the id.
+# For lists whose rows in the console have no link with the id: the field of an exported item that its row shows.
 SHOWN = {
     "access-model-members": "lastName",
     "audit-events": "number",
