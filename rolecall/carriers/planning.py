@@ -162,7 +162,7 @@ def _membership(privilege: Privilege, name: str, facts: RequestFacts) -> Step | 
 
 
 def _is_membership(privilege: Privilege, facts: RequestFacts) -> bool:
-    # A group that no import has shown can only have the default header.
+    # For a group that no import has shown, only the default header means a membership.
     what = privilege.permission
     return not what.section and what.header in facts.group_headers.get(what.permission, frozenset({GROUP_HEADER}))
 

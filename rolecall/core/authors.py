@@ -56,7 +56,7 @@ def by_system(action: str, now: datetime, *, bulk: bool = False) -> Author:
 
 
 def by_command_line(command: str, now: datetime) -> Author:
-    """Return the operating system's user as the author."""
+    """Return an author whose caller is the operating system's user, and whose action is the command."""
     writer = Writer(None, AuthorKind.COMMAND_LINE, _user())
     return Author(caller=writer, action=command, created_date=now, correlation_id=secrets.token_hex(16))
 

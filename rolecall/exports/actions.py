@@ -10,7 +10,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.exporting import Outcome, Plan
 from rolecall.exports.model import ExportStatus
 
-# This is longer than a download can take: if one is still Running after this time, its process has died.
+# Longer than a download can take: if an export is still Running after this time, its process has died.
 _LOST_AFTER = timedelta(hours=6)
 
 

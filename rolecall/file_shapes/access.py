@@ -32,7 +32,7 @@ _MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberli
 _NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename", "team"]
 # Columns that occur only in files of groups.
 _OF_GROUPS = {"grouptypes", "grouptype", "groupscope", "groupcategory", "membershiptype", "securityenabled"}
-# A file with more columns is not a list of groups.
+# A file with more columns than this is not a list of groups.
 _MOST_OF_GROUPS = 12
 _SURE = 0.5
 

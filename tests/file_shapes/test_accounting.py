@@ -84,7 +84,7 @@ def test_rows_that_are_read_and_left_out_add_up(path: Path, tmp_path: Path) -> N
         lines = delta.part().after.get_column("line").n_unique()
         assert min(reading.left_out.values(), default=0) >= 0
         assert reading.rows == reading.read + reading.rejected + sum(reading.left_out.values())
-        # Rows that repeat others are read and merged.
+        # Repeated rows count as read, although they are merged.
         assert reading.read - delta.repeats <= lines <= reading.read
 
 
