@@ -72,7 +72,7 @@ class ImportedState(msgspec.Struct, frozen=True):
     users: dict[str, Shown]
     users_by_identity: dict[UUID, Shown]
     groups: dict[str, Shown]
-    # The keys of privileges that are memberships.
+    # The keys of memberships.
     memberships: set[Key]
     # Requests about an account or group itself, even if they list privileges.
     whole: frozenset[UUID]
