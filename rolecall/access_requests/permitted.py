@@ -192,7 +192,7 @@ def owner_refusal(owner: Standing | None, move: Move) -> str | None:
     return why and OF_OWNER.format(why)
 
 
-# SQL over a request `r`; schema/access_requests.sql defines the functions.
+# SQL for the people who carried out request `r`; schema/access_requests.sql defines the functions.
 CARRIED_OUT_BY = "carried_out_by(r.id, r.status)"
 _DONE_BY = "CASE WHEN r.status = 'Resolved' THEN done_by(r.id) ELSE '{}' END"
 # SQL that is true if the token %(caller)s belongs to a person who carried out request `r` in person.

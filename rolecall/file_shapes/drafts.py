@@ -231,7 +231,7 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
 
 
 def _show_answer(part: ContentProposal, choice: ProposedChoice) -> None:
-    """Show for each column of a content the field that it is read as after an answer."""
+    """Update the field that each column of a content is read as, after a person answered a question."""
     field = "Active" if choice.key == OPPOSITE else choice.key.removeprefix("join.")
     for each in part.columns if field in FIELDS_ASKED and choice.value != AS_PROPOSED else []:
         other = None if each.field == field else each.field

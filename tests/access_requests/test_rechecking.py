@@ -1,4 +1,4 @@
-"""Test that stored requests are checked for conflicts again when they open, and when what they relied on changes."""
+"""Test that stored requests are checked for conflicts again when they open, and when data that they rely on changes."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -68,5 +68,5 @@ async def test_dates_are_days_in_the_time_zone_of_the_service(config: Config, db
     assert found == {"effectiveDate": "Effective date must be today or later"}
     assert today["neededOn"] == "2026-10-20T22:00:00Z"
     assert today["activity"][0]["content"] == "Absence with effect from 2026-10-21"
-    # Both are midnight although the clocks go back on October 25.
+    # Both starts are at midnight, although the clocks go back on October 25.
     assert [start for _, _, start in planned(winter)] == ["2026-10-20T22:00:00Z", "2026-10-27T23:00:00Z", None]

@@ -139,7 +139,7 @@ async def _newest(session: aiohttp.ClientSession, root: URL, folder: URL, patter
             page += chunk
             if len(page) > _MOST_LISTING_BYTES:
                 raise OSError("the list of files is too long")
-    # A page can have hundreds of thousands of links; other work of the worker continues while they are read.
+    # Read the links in a thread: a page can have hundreds of thousands, and other work of the worker must continue.
     found = await asyncio.to_thread(matching_links, page.decode(errors="replace"), root, folder, pattern)
     if not found:
         raise FileNotFoundError(NOT_THERE)
