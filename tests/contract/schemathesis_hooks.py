@@ -172,7 +172,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     # The fields of the review depend on its type.
     "createReviewTemplate": lambda body: fit(body) | {"review": {"type": "Application"}},
     "changeReviewTemplate": lambda body: fit(body) | {"review": {"type": "Application"}},
-    # `standInId` must be a stand-in of the approver.
+    # `standInId` must be a stand-in of the approver, so omit it.
     "approveException": lambda body: without(fit(body), "standInId"),
     # The decision Change is not possible for memberships in groups.
     "decideReviewItem": decided,

@@ -50,7 +50,7 @@ class HeldByGuard(Exception):
 
 
 class Canceled(Exception):
-    """Raised if the import was canceled meanwhile, so nothing may be committed."""
+    """Raised if the import was canceled during the build, so nothing may be committed."""
 
 
 def expected_result(error: Exception) -> BuildResult | None:
