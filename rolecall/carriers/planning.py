@@ -81,9 +81,9 @@ def _steps(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) 
 
 
 def _created(username: str, carrier: Carrier, facts: RequestFacts) -> Iterator[Step]:
-    """Yield the step that creates the account, unless the person has it.
+    """Yield the step that creates the account, if it does not exist.
 
-    Raise Inexpressible if a person must decide.
+    Raise Inexpressible if the account is disabled or not matched to the person.
     """
     if facts.account is None:
         yield Step(StepVerb.CREATE, username, attributes=_attributes(carrier, carrier.attributes, facts, username))

@@ -12,7 +12,7 @@ _UNITED = ("ignore", "openQuestions")
 
 
 def file_groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
-    """Return the file groups. Files with the same first content share one; report a file whose columns do not fit."""
+    """Return the file groups. Files with the same first content share one; if their columns differ, set `problem`."""
     groups: dict[Content, dict[str, Any]] = {}
     for file in files:
         if not file.parts:

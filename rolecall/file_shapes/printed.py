@@ -129,7 +129,7 @@ def _lay_out_aligned(lines: Sequence[str], tail: Sequence[str], at: int) -> Samp
         header_line=None,
         skip_lines=at + 1,
         column_starts=[start + 1 for start in columns.starts],
-        evidence=[f"The header has several lines above the dashes in line {at + 1}", *found.evidence],
+        evidence=[f"The header spans several lines, above the dashes in line {at + 1}", *found.evidence],
         totals=found.totals,
         left_out=found.conditions,
     )

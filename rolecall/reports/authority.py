@@ -34,11 +34,11 @@ async def authority_of(
 ) -> ScheduleAuthority:
     if report.owner:
         caller = Caller(report.owner.id, report.owner.name, await scopes_of(db, report.owner.id))
-        refusal = f"{caller.name} owns the report and may no longer read its list. Choose another owner"
+        refusal = f"{caller.name} owns the report but may no longer read its list. Choose another owner"
     else:
         caller = await _who_saved(db, report.id, scope, scopes_of, now)
         said = (
-            f"{caller.name} saved the report and may no longer read its list"
+            f"{caller.name} saved the report but may no longer read its list"
             if caller.name
             else "The report has no owner, and no audit entry shows who saved it"
         )

@@ -59,7 +59,7 @@ async def _lock_reviews(db: Db, which: str, **params: object) -> None:
 async def _await_proof(db: Db, request_id: UUID, now: datetime) -> None:
     """Record that a request was completed and now waits for an import that proves the removal.
 
-    An import can complete the request and still show the access, because a request regards a disabled account as one
+    An import that completes a request may still show the access, because a request counts a disabled account as one
     without access.
     """
     rows = await fetch_rows(

@@ -147,7 +147,7 @@ def _group_problems(raw: Json, application: SourcedApplication) -> Iterator[Prob
         yield Problem(f"contents.{name}", no_such_group(name, application.groups))
     for name, is_optional in sorted(application.groups.items()):
         if not is_optional and name not in named:
-            yield Problem(f"contents.{name}", f"Required file group missing: {name}")
+            yield Problem(f"contents.{name}", f"{name} is required: add the settings of this file group")
     if application.has_locations:
         yield Problem("contents", "The schedule has locations; remove them, because the records come from the source")
 

@@ -69,7 +69,7 @@ async def lock_due_hooks(db: Db, now: datetime) -> list[DueHook]:
     )
 
 
-# The first attempts of deliveries about one request keep the order of its events (`untried`).
+# The first attempts of deliveries about one request are made in the order of its events (see `untried`).
 # Tallies are sharded by connection, so that workers do not wait for each other.
 _CLAIM = f"""
     WITH due AS MATERIALIZED (

@@ -1,4 +1,4 @@
-"""Test names that are not in the catalogue but look like access that a rule keeps apart from other access."""
+"""Test requests with names that are not in the catalogue but look like access that a rule keeps apart."""
 
 from uuid import UUID
 

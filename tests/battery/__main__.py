@@ -55,7 +55,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 def run(row: Row, settings: dict[str, str], tree: Path = REPOSITORY, limit: float = math.inf) -> Result:
-    """Run a row; stop it after `limit` seconds, which is a failure."""
+    """Run a row. Stop it after `limit` seconds and count it as failed."""
     started = time.monotonic()
     with tempfile.NamedTemporaryFile("r", prefix="figures-") as kept, tempfile.TemporaryFile("w+") as output:
         environ = settings | os.environ | {"ROLECALL_BATTERY": "row", "ROLECALL_FIGURES": kept.name}

@@ -1,4 +1,4 @@
-"""Provide HTTP clients with cookies that act as browsers of the console."""
+"""Provide HTTP clients that keep cookies and act as browsers of the console."""
 
 from collections.abc import AsyncIterator
 

@@ -44,7 +44,7 @@ async def test_owner_is_notified_of_a_failed_run(
     facts = (await facts_of(db, [id], FactContext(Reminders(), scheduled.timezone)))[id]
     assert identity_id == owner
     assert facts.result == (
-        "failed: Olga Ladyzhenskaya owns the report and may no longer read its list. Choose another owner"
+        "failed: Olga Ladyzhenskaya owns the report but may no longer read its list. Choose another owner"
     )
 
 

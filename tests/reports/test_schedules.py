@@ -135,7 +135,7 @@ async def test_scheduled_runs_fail_after_the_owner_left(
     await work(scheduled, DUE + timedelta(days=1))
 
     failed = (await runs_of(service, report))[0]
-    assert failed["reason"] == "Ada Lovelace owns the report and may no longer read its list. Choose another owner"
+    assert failed["reason"] == "Ada Lovelace owns the report but may no longer read its list. Choose another owner"
     await service.patch(f"/api/reports/{report['id']}", json={"ownerId": None})
     await work(scheduled, DUE + timedelta(days=2))
     assert [run["status"] for run in await runs_of(service, report)] == ["Finished", "Failed", "Finished"]
@@ -157,7 +157,7 @@ async def test_scheduled_runs_without_an_owner_fail_after_the_token_that_saved_t
     failed, finished = await runs_of(service, report)
     assert (finished["status"], failed["status"]) == ("Finished", "Failed")
     assert failed["reason"] == (
-        "API Token - clerk saved the report and may no longer read its list. "
+        "API Token - clerk saved the report but may no longer read its list. "
         "Choose an owner, or save the report to take it over"
     )
     await service.patch(f"/api/reports/{report['id']}", json={"description": "Taken over"})

@@ -185,7 +185,7 @@ async def test_required_file_groups_must_be_fetched(client: httpx2.AsyncClient, 
     files = [{"name": "Users", "content": "users"}, {"name": "Groups", "content": "groups"}]
     sourcing = await a_sourced_application(client, db, config, {"name": "Two", "files": files})
 
-    assert await problems(sourcing) == {"contents.Groups": "Required file group missing: Groups"}
+    assert await problems(sourcing) == {"contents.Groups": "Groups is required: add the settings of this file group"}
 
 
 async def test_locations_and_a_source_exclude_each_other(client: httpx2.AsyncClient, db: Db, config: Config) -> None:

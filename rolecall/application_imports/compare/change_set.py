@@ -82,7 +82,7 @@ def rows_of_lines(delta: DeltaPart, present: pl.DataFrame, name: list[str]) -> p
     assert delta.removed is not None
     there = present.select(name)
     if delta.after.select(name).join(there, on=name, how="semi").join(delta.removed, on=name, how="anti").height:
-        return Doubt(delta.content, "an added line has the key of another line")
+        return Doubt(delta.content, "an added line has the same key as another line")
     if delta.removed.select(name).join(there, on=name, how="anti").height:
         return Doubt(delta.content, "a removed line is not part of the current data")
     return present.join(delta.mentioned(*name), on=name, how="semi")

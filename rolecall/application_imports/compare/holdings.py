@@ -323,7 +323,7 @@ class PartComparison:
         if removed.join(before, on=key, how="anti").height:
             return Doubt(delta.content, "a removed line is not part of the current data")
         if after.join(before, on=key, how="semi").join(removed, on=key, how="anti").height:
-            return Doubt(delta.content, "an added line has the key of another line")
+            return Doubt(delta.content, "an added line has the same key as another line")
         if held.height and held.join(removed, on=key, how="anti").height:
             return Doubt(delta.content, _STILL_NAMED)
         return before

@@ -247,7 +247,7 @@ class Pipeline:
         await self._record_read(db, 0)
 
     async def _record_read(self, db: Db, more: int) -> None:
-        """Record the bytes of contents that were read, and `more` bytes of the content that is being read."""
+        """Record the progress: the size of all contents that were read, plus `more` bytes of the current one."""
         sizes = {content: sum(file.size for file in files) for content, files in self.files.items()}
         read = sum(size for content, size in sizes.items() if content in self.contents_read) + more
         await record_progress(db, self.run.id, min(read, sum(sizes.values())), sum(sizes.values()), clock.now())

@@ -130,7 +130,7 @@ def _place(field: str) -> str:
 
 
 async def _send_test(request: AnyRequest, config: Config, carried: Carried) -> Carried:
-    """Send the test before the transaction, because the server may be slow."""
+    """Send the test message before the transaction begins, because the server may be slow."""
     services: Services = request.app.state.services
     raw = {"channel": first(carried.raw, "channel"), "address": first(carried.raw, "address")}
     try:

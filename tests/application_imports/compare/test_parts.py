@@ -125,7 +125,7 @@ async def test_doubt_in_one_part_undoes_the_changes_of_earlier_parts(
 
     log = (await _recorded(db, id))[0]
     assert (outcome, message) == (BuildOutcome.FINISHED, "")
-    assert "Permissions: all lines are read, because an added line has the key of another line" in log
+    assert "Permissions: all lines are read, because an added line has the same key as another line" in log
     assert "Permissions: 1 repeated row merged" in log
     assert sorted(value for _, value in (await state_of(db, application)).assignments.values()) == ["1"] + ["2"] * 19
 
