@@ -334,7 +334,7 @@ async def reasons_of(db: Db, identity_ids: Sequence[UUID], as_of: datetime | Non
     )
 
 
-# SQL that finds reasons in several periods at once, each with its identities; `query` is the SQL for one period.
+# SQL that finds the reasons in several periods at once, each with its own identities. `query` is SQL for one period.
 _IN_SPANS = """SELECT span.n, g.* FROM (
         SELECT n, max(begin) AS begin, max(until) AS until, array_agg(identity_id) AS people
         FROM unnest(%(places)s::int[], %(begins)s::timestamptz[], %(ends)s::timestamptz[], %(identities)s::uuid[])

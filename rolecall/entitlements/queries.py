@@ -337,7 +337,7 @@ async def curation(db: Db, id: UUID) -> Curated:
     return found or Curated()
 
 
-# The limit of `groups_that_give`, which returns the nearest groups: thousands may give an entitlement.
+# How many groups `groups_that_give` returns at most; thousands of groups may give an entitlement.
 _MOST_GROUPS = 30
 
 

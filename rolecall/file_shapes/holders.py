@@ -288,7 +288,7 @@ def _overlap(profile: Profile, named: set[str]) -> float:
 
 
 def is_about_users(view: View) -> bool:
-    """Return whether each row describes a different person: there are several fields of people, and a unique column."""
+    """Return whether each row describes another person: the file has several fields of people and a unique column."""
     if view.table.fill_down or _repeats_users(view, view.fields(Content.USERS)):
         return False
     return len(about_people(view)) >= 3 and any(each.is_unique and each.is_filled for each in view.profiles)

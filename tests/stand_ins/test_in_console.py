@@ -273,5 +273,5 @@ async def test_stand_in_sees_only_requests_that_wait_and_those_to_which_they_res
 
     assert during == [404, 200, 200]
     assert str(old) not in found
-    # The last request still waits for approvals, so the stand-in for Resolve does not see it yet.
+    # The last request still waits for approvals, so a stand-in of type Resolve does not see it yet.
     assert after == [404, 200, 404]

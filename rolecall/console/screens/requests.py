@@ -171,7 +171,7 @@ async def _find_access(db: Db, caller: Caller, form: Form) -> HtmlPage:
         )
     except Invalid as error:
         return await _form(db, form, problems_by_field(error))
-    # Empty the search fields: with a person in `sameAs`, the form would only search again.
+    # Empty the search fields: with a person in `sameAs`, sending the form would search again and create no request.
     return await _form(db, {**form, "find": [""], "sameAs": [""]}, {}, found)
 
 
