@@ -54,7 +54,7 @@ class Answered(msgspec.Struct):
 
 
 class Paced(Connection):
-    """A connection that sends each request when it is due and the previous one is answered."""
+    """A connection that sends each request when it is due, but not before the previous one is answered."""
 
     def __init__(self, request: bytes) -> None:
         super().__init__(request)

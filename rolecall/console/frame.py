@@ -288,9 +288,9 @@ def _permit(spec: Screen, visit: Visit) -> None:
 
 
 async def _permit_record(spec: Screen, visit: Visit) -> None:
-    """Check that the person may see the record in the path, and may apply the verb of the screen to it.
+    """Check that the person may apply a verb to the record in the path: `needs` or, by default, SEE.
 
-    The paths of forms about events contain the verb. The actions of requests check their own verbs.
+    For a form about an event, the path contains the verb. The actions of requests check their own verbs.
     """
     if isinstance(spec.limits, RecordType) and visit.person:
         named = visit.request.path_params.get("verb", SEE) if spec.limits is RecordType.EVENT else SEE

@@ -328,7 +328,7 @@ _CHECKS = [
     DatabaseCheck(
         "waiting imports",
         _waiting_imports,
-        "no import has waited for long",
+        "no import has been waiting for long",
         "start `rolecall serve` or `rolecall worker`; if one runs, it is busy with other imports: start another",
     ),
     DatabaseCheck(

@@ -321,7 +321,7 @@ async def returned_access(db: Db, review_id: UUID, most: int = 5) -> list[Return
 
 
 class MovedItems(msgspec.Struct, frozen=True):
-    """The number of items that `reviewer` reviews instead of the person whom their stage names, with the reason."""
+    """Items that `reviewer` reviews instead of the person whom the stage names: the reason and the number of items."""
 
     reviewer: str
     reason: str

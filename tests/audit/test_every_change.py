@@ -47,7 +47,7 @@ UNGOVERNED = {
     "account_versions", "assignments", "group_listings", "group_versions", "groups", "identity_versions",
     "import_rejects", "memberships", "permission_holders", "permission_values", "permission_versions", "permissions",
     "read_progress",
-    # Pushed resources: there are entries about the import that reads them.
+    # Pushed resources. The import that reads them has audit entries.
     "scim_members", "scim_pushes", "scim_resources",
     # Drafts and previews, which have no effect.
     "dry_run_files", "dry_run_rejects", "dry_runs", "previewed_changes", "previews",
