@@ -1,4 +1,4 @@
-"""Test that bundles of unusual reviews verify: an auditor must not read "tampered" about true data."""
+"""Test that bundles of unusual reviews verify: verify.py must not report genuine data as tampered."""
 
 import json
 from datetime import UTC, datetime

@@ -230,8 +230,8 @@ async def change_notification_template(
     except Invalid as error:
         problems = {field.rpartition(".")[2]: said for field, said in problems_by_field(error).items()}
         return await _template_page(db, kind, facts, config, edited, problems)
-    said = "has the built-in text again" if act == "reset" else "has the new text"
-    return SeeOther(f"{_HERE}/templates/{id}", f"{kind} {said}")
+    said = "uses the built-in text again" if act == "reset" else "uses the new text"
+    return SeeOther(f"{_HERE}/templates/{id}", f"The notification {kind} {said}")
 
 
 HANDLERS: list[HTTPRouteHandler] = [

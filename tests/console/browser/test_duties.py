@@ -69,7 +69,7 @@ async def ask_for_access(visit: Visit) -> None:
     await page.get_by_label("Groups and permissions").fill("Clerks")
     await visit.press("Send request")
     await visit.sees("The request has not been sent yet: it would create 1 conflict of duties.")
-    await visit.press("Send request nevertheless")
+    await visit.press("Send request anyway")
 
 
 async def request_exception(visit: Visit) -> None:
