@@ -102,7 +102,7 @@ async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[
                 SELECT r.id
                 FROM (SELECT list_key FROM found ORDER BY list_key DESC LIMIT {PAGE_SIZE} OFFSET %(offset)s) AS f
                 JOIN access_requests r USING (list_key))""",
-        # Without a limit the product could exceed bigint. No page begins after the limit.
+        # Limit the offset, because the product could exceed bigint. No page begins after the limit.
         offset=min((page - 1) * PAGE_SIZE, MOST_LISTED),
         **values,
     )

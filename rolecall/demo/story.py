@@ -214,7 +214,7 @@ ROLES = {
 }
 # The day on which the webhooks are created.
 HOOKS_DAY = -3
-# One receiver works, one is down, and the third disables its webhook by the status 410.
+# One receiver works, one is down, and the third responds with 410 Gone, which disables its webhook.
 HOOKS = (
     Hook("Ticket system", "tickets", tuple(RequestEvent), 201, '{"ticket": "HAL-1042"}',
          ("HAL-1042 is with the service desk", "HAL-1041 was closed: the account was created"), paused=True),

@@ -257,7 +257,7 @@ def key_of(access: ProposedAccess) -> _Key:
 def _lost(access: ProposedAccess) -> set[_Key]:
     """Return the keys of lost access, to compare with `_keys`.
 
-    One key has the header. If the access may be a nesting, another key has no header.
+    One key has the header. Access that may be a nesting has a second key, without the header.
     """
     exact = access.application_id, access.is_group, access.holder, access.header, access.section, access.permission
     return {exact, key_of(access)}

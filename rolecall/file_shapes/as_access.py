@@ -105,7 +105,7 @@ def scope_by(file: FileProposal, column: ColumnAccount, section: Callable[[int],
 
 
 def _can_describe(part: _Part, field: str) -> bool:
-    """Return whether a column names the permissions, unlike in a matrix, and no column is read as `field` yet."""
+    """Return whether a column names the permissions (not so in a matrix), and no column is read as `field` yet."""
     read = {*part.section["columns"].values(), *part.section["shape"].get("join", {})}
     return "Permission" in read and field not in read and "unpivot" not in part.section["shape"]
 

@@ -137,7 +137,7 @@ def status_of(stages: Sequence[Stage]) -> WorkStatus:
         if stage.status is WorkStatus.OPEN:
             return _STATUS_WHILE_OPEN[stage.name]
     statuses = {stage.status for stage in stages}
-    # If any stage is canceled, the event is canceled: only canceling the event cancels stages.
+    # A canceled stage means that the event was canceled, because nothing else cancels a stage.
     order = (WorkStatus.CANCELED, WorkStatus.SCHEDULED, WorkStatus.SNOOZED, WorkStatus.COMPLETED)
     return next(status for status in order if status in statuses)
 

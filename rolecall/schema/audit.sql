@@ -277,8 +277,8 @@ BEGIN
         numbers := numbers || the_number;
         links := links || link;
     END LOOP;
-    -- One statement for all four tables, because every write does this. For few entries it also notes the changes of the list, because the
-    -- trigger of `keep_list` costs as much as the entries. For many, the trigger does this, and may count the list again.
+    -- One statement for all four tables, because it runs with every write. For few entries it also records the changes of the list, because
+    -- the trigger of `keep_list` would cost as much as the entries. For many, the trigger records them, or counts the list again.
     few := cardinality(numbers) <= 2 * list_stride();
     PERFORM set_config('rolecall.lists_itself', few::text, true);
     WITH written AS (

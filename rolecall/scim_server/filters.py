@@ -255,7 +255,7 @@ OF_TEXTS = (CompareOperator.CO, CompareOperator.SW, CompareOperator.EW)
 
 
 def compares(term: Comparison, found: object) -> bool:
-    """Compare like the SQL of `SqlFilter`: numbers and booleans only with their type, a string with any value as text."""
+    """Compare as `SqlFilter` does in SQL: numbers and booleans only with their type, strings with any value as text."""
     wanted = term.value
     if isinstance(wanted, str):
         # Entra writes roles[primary eq "True"].

@@ -65,7 +65,7 @@ class PatchWork:
         """Count a value once for each element that it changes."""
         self._written += _size(value) * elements
         if self._written > LARGEST_SENT:
-            raise ScimError(f"The values of all operations may have at most {byte_size(LARGEST_SENT)}", status=413)
+            raise ScimError(f"The values of all operations may total at most {byte_size(LARGEST_SENT)}", status=413)
 
     def count_read(self, value: object) -> None:
         self._count(_size(value) // _BYTES_PER_UNIT)

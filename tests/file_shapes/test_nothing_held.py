@@ -1,4 +1,4 @@
-"""Read exports in which words or names stand for no access: they are neither groups nor grants."""
+"""Test exports with words for no access, such as `[none]`: these words become neither groups nor grants."""
 
 from pathlib import Path
 

@@ -174,12 +174,12 @@ EXPENSIVE: dict[str, tuple[dict[str, Any], list[dict[str, Any]], str]] = {
             {"op": "replace", "path": "emails", "value": [{"value": "a" * 200_000}] * 49},
             *[{"op": "remove", "path": LONG}] * 300,
         ],
-        "The values of all operations may have at most 1 MiB",
+        "The values of all operations may total at most 1 MiB",
     ),
     "a value for many elements": (
         {"emails": [{"value": "a"}] * 400},
         [{"op": "replace", "path": "emails.display", "value": "a" * 10_000}],
-        "The values of all operations may have at most 1 MiB",
+        "The values of all operations may total at most 1 MiB",
     ),
     "many attributes of one value": (
         {},

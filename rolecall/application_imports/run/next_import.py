@@ -92,7 +92,7 @@ async def _run(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
     try:
         await asyncio.wait({building})
     finally:
-        # If the build is not done, this worker is stopping, and another one will start the import again.
+        # If the build is still running, this worker is stopping; another worker will start the import again.
         building.cancel()
         over.set()
         await asyncio.gather(building, watching, return_exceptions=True)
@@ -293,5 +293,5 @@ async def _hold(db: Db, run: ImportRun, result: BuildResult) -> None:
         reason=result.message,
         lowers_risk=result.lowers_risk,
     )
-    until = "someone other than its supplier continues it" if result.lowers_risk else "it is continued"
+    until = "a person who did not supply it continues it" if result.lowers_risk else "it is continued"
     await actions.log_line(db, run.id, f"Held: {result.message}. Nothing is applied until {until}", clock.now())
