@@ -63,7 +63,7 @@ def receive(told: Connection) -> None:
 
 
 async def prepare(db: Db, config: Config, url: str, hooks: int) -> NewRequest:
-    """Create the hooks, and return a request to create many times."""
+    """Create the hooks, and return the access request that the benchmark creates many times."""
     facts = Facts(now=datetime.now(UTC), zone=ZoneInfo("UTC"))
     application = await applications.create_application(db, {"name": "Payroll"}, facts)
     person = check(NewIdentity, {"firstName": "Ada", "lastName": "Lovelace", "email": "ada@example.com"}, facts)

@@ -126,7 +126,7 @@ async def about(db: Db, entitlement: EntitlementItem, caller: Caller) -> list[Ac
         header=entitlement.header,
         section=entitlement.section,
         name=entitlement.name,
-        # If the caller sees every record, pass the id of `SYSTEM`: no request is for it, so nothing is hidden.
+        # If the caller sees every record, pass the id of `SYSTEM`: no request is about it, so none is hidden.
         me=caller.id if caller.is_limited else SYSTEM.id,
     )
     return await queries.details(db, [id for (id,) in rows])

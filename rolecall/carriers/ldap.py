@@ -215,7 +215,7 @@ class _Change:
 
     @property
     def _refusals(self) -> tuple[type[Exception], ...]:
-        """Return the errors that mean that a retry cannot succeed."""
+        """Return the errors after which a retry cannot succeed."""
         errors = self._bonsai.errors
         return (errors.ObjectClassViolation, errors.InsufficientAccess, errors.NotAllowedOnNonleaf)
 

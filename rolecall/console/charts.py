@@ -106,7 +106,7 @@ _SMALL_WIDTH, _SMALL_HEIGHT = 72, 20
 
 
 def sparkline(title: str, levels: Sequence[tuple[datetime, int]], start: datetime, end: datetime) -> Markup:
-    """Draw a value over time as a small line of steps, for a cell of a table; the lower edge is zero."""
+    """Draw a value over time as a small step line for a table cell; the lower edge is zero."""
     top, span = max(value for _, value in levels) or 1, (end - start).total_seconds() or 1
     places = [
         (

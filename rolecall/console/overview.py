@@ -297,7 +297,7 @@ class SetupProgress(msgspec.Struct, frozen=True):
 
 
 async def setup_progress(db: Db) -> SetupProgress:
-    # A single identity may be the administrator that `rolecall admin create` created, so one is not enough.
+    # Require two identities, because `rolecall admin create` may have created the first one.
     found = await fetch_one(
         db,
         SetupProgress,

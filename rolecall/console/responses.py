@@ -130,7 +130,7 @@ def _is_https(config: Config) -> bool:
 
 
 def cookie_name(config: Config, name: str) -> str:
-    """Prefix the name with `__Host-` on HTTPS. Browsers reject such cookies over plain HTTP, as used on loopback."""
+    """Prefix the name with `__Host-`, but only on HTTPS: over plain HTTP (on loopback) browsers reject such cookies."""
     return f"__Host-{name}" if _is_https(config) else name
 
 

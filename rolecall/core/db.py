@@ -67,7 +67,7 @@ def reachable(url: str) -> str:
 
 
 def connecting(config: Config, **settings: str) -> dict[str, Any]:
-    """Return the arguments for a connection. Prepared statements can be turned off, as a pooler may forbid them."""
+    """Return the arguments for a connection. Prepared statements can be off, for poolers that do not support them."""
     options = session_options(config.base_url, **settings)
     return {"autocommit": True, "options": options, "prepare_threshold": 1 if config.prepared_statements else None}
 

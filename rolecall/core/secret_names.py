@@ -122,7 +122,7 @@ _NAME = r"""(?:(?<!\\)"(?:[^"\\]|\\.)*+"|(?<=\\)"[^"\\]*+")"""
 # bracket.
 _MEMBER = re.compile(rf"({_NAME})\s*+:\s*+")
 _VALUE = re.compile(r"""("(?:[^"\\]|\\.)*+"?)|\[[^\]]*+\]?|\{[^}]*+\}?|[^\s,\]}]++""")
-# A string up to the last whole character.
+# A JSON string, perhaps cut off, up to its last whole character.
 _STRING = re.compile(r"""("(?:[^"\\]|\\[^u]|\\u[0-9a-fA-F]{4})*+)("?)""", re.DOTALL)
 # In text that is not JSON: a name with its value, such as `name=value` or `name: value`. A match starts at the first
 # letter, dot or dash of a word, not inside it.

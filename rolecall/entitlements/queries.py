@@ -285,7 +285,7 @@ async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) 
         make=from_row,
         version="coalesce((SELECT max(changed_on)::text FROM curations), '')",
     )
-    # All moments between two consecutive imports share stored pages, until a change of a curation replaces them.
+    # All moments between two consecutive imports share stored pages until a curation changes.
     last = await fetch_value(db, STATE_OF_IMPORTS, moment=moment)
     name = f"entitlements at {last} {sorted(values.items())} curated "
     return await fetch_frozen(db, listing, name, page, moment=moment, **values)

@@ -246,7 +246,7 @@ class Review:
             self.acts.setdefault(made["reviewerId"], []).append((made["decidedOn"], made["itemId"], made["decision"]))
         submitted = {one["submittedOn"] for one in self.parts["submissions"]}
         for move in self.parts["moves"]:
-            # Skip moves that a submission made at its own time: they only take kept items to the next stage.
+            # Skip moves with the time of a submission, because they only take kept items to the next stage.
             if move["movedOn"] not in submitted:
                 self.acts.setdefault(move["fromId"], []).append((move["movedOn"], move["itemId"], None))
         for acts in self.acts.values():

@@ -184,7 +184,7 @@ def _are_whole_names(naming: Profile, members: Profile) -> bool:
 def _with_people(view: View, pairs: Part, members: Profile) -> list[Part]:
     """Return the users of a directory export that also has groups, with the memberships of these users."""
     users, *listed = find_users(view)
-    # Only memberOf replaces the member lists of the groups; roles and other lists of a person do not.
+    # If people have memberOf, the member lists of the groups are not needed. Roles and other lists do not replace them.
     if any("memberof" in (part.origin("Group") or "").lower() for part in listed):
         return [users, *listed]
     users.shape.pop("ignore", None)

@@ -109,8 +109,8 @@ def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[
 # Members that may name an object in a list, best first.
 _LOGINS = ("userprincipalname", "username", "login", "samaccountname", "email", "mail")
 _NAMING = (*_LOGINS, "value", "display", "displayname", "name", "role", "rolename", "groupname", "id")
-# The members to read from lists other than addresses and phone numbers, best first. `value` is the last one, because
-# it is often an ID in these lists.
+# The members to read from lists other than addresses and phone numbers, best first. `value` comes last, because it
+# is often an ID in these lists.
 _SHOWN = (*_LOGINS, "display", "displayname", "name", "role", "rolename", "groupname", "value")
 _PLAIN = re.compile(r"[\w:-]{1,60}")
 

@@ -10,11 +10,11 @@ _MOST_LOOKED_AT = 200
 
 
 def split_slashes(part: Part, groups: Profile) -> None:
-    """Propose, with a question, to split cells at slashes if each cell with one has a part that is itself a cell."""
+    """Propose, with a question, to split cells at slashes if a part of each such cell is also a whole cell."""
     values = groups.distinct[:_MOST_LOOKED_AT]
     joined = {value: [each.strip() for each in value.split(_SLASH)] for value in values if _SLASH in value}
     alone = {value for value in values if _SLASH not in value}
-    # If the cells were paths such as corp/web, their last parts would not occur as cells of their own.
+    # In paths such as corp/web, the last part never occurs as a cell of its own.
     is_list = all(all(parts) and alone.intersection(parts) for parts in joined.values())
     if not joined or not is_list or not any(parts[-1] in alone for parts in joined.values()):
         return

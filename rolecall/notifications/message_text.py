@@ -185,7 +185,7 @@ def _line_problems(line: str) -> list[str]:
     unknown = [name for name in _names(line) if name not in EXAMPLES]
     said = [f"{name or 'an empty name'} is unknown{_instead(name)}" for name in unknown]
     if _BRACE.search(_NAME.sub("", line)):
-        said.append("braces are only for names; write one as {{ person }}")
+        said.append("braces are only for names; write a name as {{ person }}")
     return said
 
 

@@ -96,7 +96,11 @@ async def _clock(db: Db) -> CheckResult:
     seconds = f"{skew.total_seconds():.1f} s"
     if skew <= MOST_SKEW:
         return fine("clock", f"{seconds} from the clock of the database")
-    return trouble("clock", f"this machine and the database are {seconds} apart", "synchronize both clocks with NTP")
+    return trouble(
+        "clock",
+        f"the clocks of this machine and of the database differ by {seconds}",
+        "synchronize both clocks with NTP",
+    )
 
 
 async def _hooks(db: Db) -> str:

@@ -73,7 +73,7 @@ async def record(db: Db, event: LockedEvent, caller: Caller, action: str, conten
 
 
 async def _consume_news(db: Db, event_id: UUID) -> Caller:
-    """Delete the news that note_event_news (schema/personnel_events.sql) queued; return the last caller or SYSTEM."""
+    """Delete the rows that note_event_news (schema/personnel_events.sql) queued; return the last caller, or SYSTEM."""
     rows = await fetch_rows(
         db,
         "DELETE FROM event_news WHERE event_id = %(id)s RETURNING number, caller_id, caller_name",

@@ -1,4 +1,4 @@
-"""Record how people run a review: who extended, confirmed, closed or canceled it, and which items are about them."""
+"""Record the steps of a review: who extended, confirmed, closed or canceled it, with the items about this person."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -72,7 +72,7 @@ async def create_push_token(db: Db, caller: Caller, application_id: UUID, raw: J
     body = check(PushTokenBody, raw, facts)
     sql = "SELECT count(*) FROM scim_tokens WHERE application_id = %(id)s AND revoked_at IS NULL"
     if await fetch_value(db, sql, id=application_id) >= MOST_TOKENS:
-        raise Invalid.on("name", f"An application has at most {MOST_TOKENS} tokens; revoke one that is not used")
+        raise Invalid.on("name", f"An application can have at most {MOST_TOKENS} tokens; revoke one that is not used")
     secret, id = new_secret(PREFIX), new_id()
     made = await execute(
         db,

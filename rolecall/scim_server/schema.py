@@ -41,7 +41,7 @@ def _by_name(attributes: list[Attribute]) -> Attributes:
 
 
 class ResourceType(msgspec.Struct, frozen=True):
-    """The type of users or of groups. `naming` is the attribute with the unique name."""
+    """A resource type: users or groups. `naming` is the attribute with the unique name."""
 
     kind: ResourceKind
     endpoint: str

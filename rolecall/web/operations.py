@@ -211,7 +211,7 @@ async def _read(spec: Operation, services: Services, request: AnyRequest, now: d
         if "pool" in spec.wants:
             call.pool = pool
             return await _perform(spec, call)
-        # Do not use `pool.connection()`: there is no transaction to end.
+        # Do not use `pool.connection()`, which also ends a transaction: there is none.
         call.db = await pool.getconn()
         try:
             return await _perform(spec, call)

@@ -181,7 +181,7 @@ async def change_owner(client: httpx2.AsyncClient, cast: Cast, owner: UUID) -> N
 
 
 async def test_approval_of_a_former_owner_of_the_rule_does_not_count(client: httpx2.AsyncClient, db: Db) -> None:
-    """Otherwise a person who may change rules could become the owner just for the time of an approval."""
+    """A person who may change rules must not become the owner only to approve an exception."""
     cast = await a_cast(db)
     await act(client, cast.conflict, "except", cast.wish())
 

@@ -159,7 +159,7 @@ async def test_error_in_a_template_is_shown_with_its_line(administrator: httpx2.
 
     assert answer.status_code == 400
     assert 'id="subject-problem">Line 1: persn is unknown; did you mean person?' in answer.text
-    said = "Line 1: du is unknown; did you mean due? Line 2: braces are only for names; write one as {{ person }}."
+    said = "Line 1: du is unknown; did you mean due? Line 2: braces are only for names; write a name as {{ person }}."
     assert f'id="body-problem">{said}</p>' in answer.text
     assert await fetch_rows(db, "SELECT FROM notification_settings") == []
 

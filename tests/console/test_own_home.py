@@ -165,7 +165,7 @@ async def test_employee_sees_their_access_with_the_reason_and_their_requests(
 
     assert "Payroll account ada Post entries High" in shown["access"]
     assert "No reason on record" in shown["access"]
-    assert "Give it back : Post entries" in shown["access"]
+    assert "Give up access : Post entries" in shown["access"]
     assert shown["own"].startswith("Your requests 1 open All 1 #")
     assert 'value="0" max="3" aria-label="0 of 3 steps done"' in shown["page"]
     assert f'href="/requests/{request}"' in shown["page"]

@@ -52,7 +52,7 @@ def test_database_password_is_in_no_program_argument(
     assert secret not in str(refused.value)
 
 
-# URLs that fail: no server listens, or the password is not URL-encoded, and PostgreSQL prints half of it.
+# URLs that fail: no server listens, or the password is not URL-encoded, so that PostgreSQL prints half of it.
 OUT_OF_REACH = f"postgresql://rolecall:{quote(SECRET, safe='')}@127.0.0.1:1/rolecall"
 UNESCAPED = [
     f"postgresql://rolecall:{half}@127.0.0.1:1/rolecall" for half in ("a@s3cr3t", "1/s3cr3t", "x/s3cr3t", "%s3cr3t")

@@ -301,7 +301,7 @@ def _end_of_rows(text: bytes, dialect: Dialect) -> int:
 
 
 def _lines(text: bytes) -> int:
-    """Count lines like the csv module, which also ends a line at a CR alone."""
+    """Count lines like the csv module, which also ends a line at a CR without an LF."""
     return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
 
 

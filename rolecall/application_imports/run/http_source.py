@@ -167,4 +167,6 @@ async def _modified(session: aiohttp.ClientSession, root: URL, url: URL) -> floa
         try:
             return parsedate_to_datetime(answer.headers.get("Last-Modified", "")).timestamp()
         except ValueError:
-            raise OSError("several files match and the server does not say which one is newest") from None
+            raise OSError(
+                "several files match, and the server does not say which is the newest; name one file"
+            ) from None
