@@ -83,7 +83,7 @@ class Visit(msgspec.Struct):
 
     @property
     def is_prefetch(self) -> bool:
-        """Return whether a script fetches the page in advance: the person has not opened it yet."""
+        """Return whether this is a prefetch: a script fetches the page, which the person has not opened yet."""
         return self.request.headers.get("purpose") == "prefetch"
 
     @property

@@ -34,7 +34,7 @@ _MARKS = {"x", "✓", "✔", "☑", "✅", "☒"}
 _ROLES = {"role", "rolename", "group", "groupname", "team", "profile"}
 # Matches a full name or an e-mail address.
 _PERSON = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'.-]*){1,3}|[^@\s]{1,64}@[^@\s]{1,255}")
-# Matches a login with a number, a login of first and last name, or an e-mail address.
+# Matches a login that ends with a digit, a login such as ada.lovelace, or an e-mail address.
 _LOGIN = re.compile(r"(?:\w++\\)?[A-Za-z]{2}[\w.-]*+(?<=\d)|[a-z]+[._][a-z]+|[^@\s]{1,64}@[^@\s]{1,255}")
 _WORD = re.compile(r"\S+")
 # Words in the names of roles.

@@ -11,7 +11,7 @@ AS_OF, FROM, UNTIL = "asOf", "from", "until"
 
 
 class ReportPeriod(StrEnum):
-    """The time that a report covers, as a rule that is applied at each run."""
+    """The period that a report covers. Its dates are computed at each run."""
 
     NOW = "Now"
     YESTERDAY = "Yesterday"
