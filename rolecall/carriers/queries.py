@@ -180,7 +180,7 @@ async def obstacle(db: Db, request_id: UUID, account: str) -> str | None:
 
 
 async def unfinished_requests(db: Db, application_id: UUID) -> list[UUID]:
-    """Return the open requests that the carrier took up, and neither finished nor left to a person."""
+    """Return the open requests that the carrier took up and has neither finished nor left to a person."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM carried_requests k JOIN access_requests r ON r.id = k.request_id AND r.status = 'Open'
@@ -350,7 +350,7 @@ async def progress_mark(db: Db, request_id: UUID) -> str:
 
 
 async def open_requests(db: Db, application_id: UUID) -> list[AccessRequestDetail]:
-    """Return at most 20 requests of an application with status Open, beginning with the longest open."""
+    """Return at most 20 requests of an application with status Open, those that are open longest first."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM access_requests WHERE application_id = %(id)s AND status = 'Open'

@@ -49,7 +49,7 @@ def restore(file: Path, force: bool, data_dir: Path | None) -> None:
     from rolecall.operate import backup
 
     settings = configuration.load(data_dir=data_dir)
-    # Reject a file that cannot be restored before anything is changed.
+    # Before anything is changed, reject a file that cannot be restored.
     manifest = backup.read_manifest(file)
     # No service may use the folder during the restore.
     with folder.occupied(settings.data_dir, ""), folder.database(settings) as here, folder.clear_refusals():

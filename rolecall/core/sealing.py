@@ -19,7 +19,7 @@ _NONCE_BYTES = 12
 
 
 class CannotUnseal(Exception):
-    """The secret was encrypted with another key or for another record, or was changed since."""
+    """The secret was encrypted with another key or for another record, or has been changed since."""
 
 
 def load_key(config: Config) -> bytes:

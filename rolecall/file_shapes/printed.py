@@ -26,7 +26,7 @@ _LEAST_GAP = 2
 
 def lay_out_printed(text: str, tail: str, header_line: int | None) -> SampleTable | None:
     """Return the rows of a printed table, or None if the text is not one. `header_line` is set if a person chose it."""
-    # The tail begins in the middle of a line.
+    # Skip the first line of the tail, which may be incomplete.
     lines, tail_lines = aligned.lines_of(text), aligned.lines_of(tail)[1:]
     if at := _box_header(lines, header_line):
         return _lay_out_box(lines, tail_lines, at)

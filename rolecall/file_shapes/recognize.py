@@ -69,7 +69,7 @@ def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | Non
     is_wide = (encoding or "").startswith("utf-16")
     if not sample.is_whole and not is_wide:
         head = head[: head.rfind(b"\n") + 1] or head
-    # The tail begins in the middle of a line.
+    # Skip the first line of the tail, which may be incomplete.
     encoding = encoding or encodings.detected_or_likely(head + sample.tail[sample.tail.find(b"\n") + 1 :])
     try:
         text = head.decode(encoding or "utf-8", "replace" if is_wide else "strict")

@@ -206,7 +206,7 @@ async def _refused_addresses(db: Db) -> str:
 async def _tokens(db: Db) -> str:
     found = await tokens.with_refused_scopes(db, clock.now())
     said = [f"{each.name} of {each.owner.name} ({', '.join(each.refused_scopes)})" for each in found if each.owner]
-    return f"refused, because the owner may no longer use the scopes: {_some(said)}" if said else ""
+    return f"the owner may no longer use these scopes, so they are refused: {_some(said)}" if said else ""
 
 
 async def _waiting_imports(db: Db) -> str:

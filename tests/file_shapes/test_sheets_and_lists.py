@@ -78,7 +78,7 @@ def test_log_names_sheets_that_are_not_read(tmp_path: Path) -> None:
 
     found = read_files(tmp_path, [group], {"Users": [workbook(USERS, GROUPS)]})
 
-    assert "only the sheet Sheet 1 is read, others have data too: Sheet 2; set shape.sheet" in found.notes[0]
+    assert "only the sheet Sheet 1 is read; others have data too: Sheet 2. Set shape.sheet" in found.notes[0]
 
 
 ENTRA = (

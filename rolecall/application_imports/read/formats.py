@@ -273,7 +273,7 @@ def _read_xlsx(content: bytes, shape: FileShape | None) -> Table:
     # Do not mention other sheets if the shape names one: its author knows the others.
     if not others or shape.sheet:
         return table
-    note = f"only the sheet {sheet.name} is read, others have data too: {others}; set shape.sheet to read another"
+    note = f"only the sheet {sheet.name} is read; others have data too: {others}. Set shape.sheet to read another"
     return table._replace(notes=(note,))
 
 
