@@ -115,7 +115,7 @@ class ConditionBody(Body):
         if not 1 <= len(words) <= _MOST_WORDS:
             raise broken(f"{{name}} must have 1 to {_MOST_WORDS} entries")
         if any(len(word) > _LONGEST_WORD or "\x00" in word for word in words):
-            raise broken(f"{{name}} must be at most {_LONGEST_WORD} characters, none of them NUL")
+            raise broken(f"{{name}} must be at most {_LONGEST_WORD} characters and must not contain NUL")
         # `starts with` needs only the beginning of a type.
         if info.data.get("field") is model.Field.TYPE and info.data.get("operator") is not Operator.STARTS_WITH:
             if any(fold(word) not in _IDENTITY_TYPES for word in words):

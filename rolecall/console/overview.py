@@ -45,7 +45,7 @@ _MOST_COUNTED = 100
 
 async def waiting(db: Db, person: Person) -> dict[RequirementType, int]:
     """Count the requests that wait for this person's response, up to a limit to keep pages fast."""
-    # One query counts all types, so replace the parameters by columns.
+    # One query counts all types, so replace the parameters with columns.
     asked = _ASKED.replace("%(type)s", "each.type").replace("%(status)s", "each.status")
     # Use the reviewers of each type, because a person may stand in for one type of response only.
     asked = asked.replace("%(me)s", "ARRAY(SELECT m.id FROM reviewers m WHERE m.type = each.type)")

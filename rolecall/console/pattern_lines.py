@@ -47,7 +47,7 @@ def pattern_in(line: str) -> Json:
     def name(part: str) -> str:
         return _PLACE.sub(lambda found: _unquoted(names[int(found[1])]), part.strip())
 
-    # Replace quoted names by numbers, so that separators inside them are not parsed.
+    # Replace quoted names with numbers, so that separators inside them are not parsed.
     text = _QUOTED.sub(put_aside, line.strip())
     found = _LINE.fullmatch(text)
     if found:

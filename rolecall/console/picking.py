@@ -66,7 +66,7 @@ async def access_like(db: Db, application_id: UUID | None, words: str) -> FoundA
     if application_id is None:
         return FoundAccess([], "Choose the application first")
     if not words:
-        return FoundAccess([], "Type a part of the name")
+        return FoundAccess([], "Type part of the name")
     found = await queries.suggested(db, [application_id], words)
     choices = [
         AccessChoice(

@@ -74,7 +74,7 @@ async def _found(db: Db, form: Form) -> FoundEntitlements:
     """
     words = first(form, "find")
     if not words:
-        return FoundEntitlements("", [], "Type a part of the name")
+        return FoundEntitlements("", [], "Type part of the name")
     places = {id for text in form.get("applicationIds", []) if (id := guid(text))}
     chosen = {id for text in form.get("entitlementIds", []) if (id := guid(text))}
     found = await entitlements.suggested(db, places, words, chosen)

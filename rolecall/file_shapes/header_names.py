@@ -115,7 +115,7 @@ def is_about_person(header: str) -> bool:
 
 
 def is_name_or_address(header: str) -> bool:
-    """Return whether a header names a part of the name, or the e-mail address, of a person."""
+    """Return whether a header means the name of a person, a part of it, or their e-mail address."""
     fields = ("Name", "First Name", "Last Name", "Email")
     return any(name in known_for(field) for field in fields for name in names_of(header)[:1])
 

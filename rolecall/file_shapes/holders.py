@@ -28,12 +28,12 @@ _CERTAIN, _LIKELY = 0.9, 0.6
 _IDS = (["id"], ["objectguid"], ["objectid"], ["internalid"], ["recordid"])
 # A login with or without a domain, but not a path or an address.
 _LOGIN = re.compile(r"[\w.$-]{1,64}(?:\\[\w.$-]{1,64})?")
-# The fields of a person that a login may be made of.
+# The fields of a person from which a login may be built.
 _NAMED = ("Name", "First Name", "Last Name", "Email")
-# A login is made of a name if it contains this many letters from the beginning of the name.
+# A login is built from a name if it contains this many letters from the beginning of the name.
 _BEGINNING = 3
 # A column contains logins if at least this many rows have names of a person, and in at least this share of these rows
-# the value is made of the names.
+# the value is built from the names.
 _LEAST_PEOPLE, _NEARLY_ALL = 2, 0.8
 PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
 

@@ -89,7 +89,7 @@ async def test_form_that_shows_search_results_can_be_submitted(
     [
         ({"find": "Aprove wires"}, "did you mean"),
         ({"find": "zzz"}, "Permission zzz is not known in Ledger"),
-        ({"search": "yes"}, "Type a part of the name"),
+        ({"search": "yes"}, "Type part of the name"),
         ({"find": "x", "applicationId": ""}, "Choose the application first"),
         ({"sameAs": "Someone Else"}, "No person matches Someone Else"),
     ],

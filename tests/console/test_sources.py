@@ -154,7 +154,7 @@ async def test_database_error_is_shown_as_one_readable_line(
 
     assert "the database says" in page.text
     assert r"\n" not in page.text
-    assert "Such as postgresql://db.example.com/hr for SQL" in page.text
+    assert "For example, postgresql://db.example.com/hr for SQL" in page.text
 
 
 async def test_failure_is_explained_and_escaped(

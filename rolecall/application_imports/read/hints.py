@@ -46,7 +46,8 @@ def hints(group: InputGroup, table: Table) -> Iterator[str]:
     elif group.content == Content.USERS and not _gives_blank_status(group.shape):
         place = layout.fields["Active"]
         if blank := int((table.frame.get_column(str(place)).str.strip_chars() == "").sum()):
-            yield f"rows whose {table.headers[place]} is blank: {blank:,}; these accounts are taken as active"
+            rows = counted(blank, "row")
+            yield f"{table.headers[place]} is blank in {rows}; accounts without a status are taken as active"
 
 
 def _gives_blank_status(shape: FileShape | None) -> bool:

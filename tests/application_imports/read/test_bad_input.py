@@ -105,7 +105,7 @@ def users(folder: Path, text: Text, **group: Any) -> Outcome:
     [
         ('Username,Teams\nada,"[""a"",""b""]"\n', 'Teams looks like JSON (["a","b"]); set shape.split.Teams: json'),
         ("Username,State\nada,Active\nbob,Suspended\n", "State (Active, Suspended) looks like the status of accounts"),
-        ("Username,Active\nada,\nbob,No\n", "rows whose Active is blank: 1; these accounts are taken as active"),
+        ("Username,Active\nada,\nbob,No\n", "Active is blank in 1 row; accounts without a status are taken as active"),
         ("Username,Last Login\nada,Never\n", "Last Login: 1 value not recognized as a date (Never)"),
         ("Username,Last Login\nada,23/04/2024\n", "read day first, because 23/04/2024 cannot start with the month"),
         ("Username,Name\nada,Ad\xe9\n".encode("latin-1"), "it is read as windows-1252; set encoding if"),

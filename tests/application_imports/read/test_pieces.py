@@ -121,7 +121,7 @@ def test_hint_says_how_many_rows_of_a_long_file_were_checked(tmp_path: Path) -> 
 
     long, short = (read(tmp_path, text.encode(), piece, a_group()).notes for piece in (200, 100_000))
 
-    assert short == ("users.csv: rows whose Active is blank: 100; these accounts are taken as active",)
+    assert short == ("users.csv: Active is blank in 100 rows; accounts without a status are taken as active",)
     assert len(long) == 1
     assert long[0].endswith("taken as active (in the first 24 rows)")
 
