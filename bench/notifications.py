@@ -68,7 +68,7 @@ def receive(told: Connection) -> None:
 
 
 async def prepare(db: Db, config: Config, port: int) -> NewRequest:
-    """Set up the mail server, and return a request to create many times."""
+    """Set up the mail server, and return the access request that the benchmark creates many times."""
     facts = Facts(now=datetime.now(UTC), zone=ZoneInfo("UTC"))
     application = await applications.create_application(db, {"name": "Payroll"}, facts)
     email = {"transport": "SMTP", "host": "127.0.0.1", "port": port, "security": "None", "sender": SENDER}

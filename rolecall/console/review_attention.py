@@ -11,7 +11,7 @@ from rolecall.reviews.quality import ReviewerQuality
 from rolecall.reviews.shapes import ReviewDetail
 from rolecall.reviews.workspace import ReturnedAccess, returned_access
 
-# Report reviewers who have not started after this share of the time until the due date.
+# Report reviewers who have not started after this share of the time between opening and due date.
 _HALF = 0.5
 
 

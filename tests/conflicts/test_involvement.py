@@ -106,7 +106,7 @@ async def test_administrator_approves_in_place_of_a_rules_owner_who_requests(
 
 
 async def test_token_without_an_owner_can_request_but_not_record_an_approval(db: Db) -> None:
-    """Otherwise a person who creates tokens could request the exception and give both approvals."""
+    """A person who creates tokens must not be able to request the exception and give both approvals."""
     cast = await a_cast(db)
     programs = [await token_of(db, None, name) for name in ("one", "two", "three")]
 
