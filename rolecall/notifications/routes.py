@@ -103,7 +103,7 @@ async def preview_notification_template(raw: Json, facts: Facts, config: Config)
 
 
 async def _send_test(request: AnyRequest, config: Config, carried: Carried) -> Carried:
-    """Send the test message before the operation takes a database connection, because the server may be slow."""
+    """Send the test message before taking a database connection, because the mail or chat server may be slow."""
     services: Services = request.app.state.services
     facts = Facts(now=clock.now(), zone=config.timezone)
     sent = await channel_test.send_test(services.pool, config, carried.raw, facts)
