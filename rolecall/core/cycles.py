@@ -18,4 +18,5 @@ def cycles(parents: Mapping[T, T]) -> Iterator[list[T]]:
         if at in path:
             members = list(path)
             yield members[members.index(at) :]
-        done |= path.keys()
+        # Not `|=`, which copies the whole set when the right side is a view of keys.
+        done.update(path)
