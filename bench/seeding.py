@@ -180,7 +180,7 @@ def company() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def company_of(**sizes: int) -> Iterator[str]:
-    """Yield the URL of a temporary database of these sizes; a benchmark may change it, and it is dropped at the end."""
+    """Yield the URL of a temporary database of these sizes, which a benchmark may change; drop it at the end."""
     name = f"own_{os.getpid()}_{sizes['identities']}"
     with _server() as server:
         yield _made(server, name, sizes)

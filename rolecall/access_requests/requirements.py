@@ -46,7 +46,7 @@ class ApplicationPeople(msgspec.Struct, frozen=True):
 
 
 class People(msgspec.Struct, frozen=True):
-    """The people who can be asked to respond. `active` contains the names of people who may decide, by id."""
+    """The people who can be asked to respond. `active` maps the ids of people who may decide to their names."""
 
     applications: dict[UUID, ApplicationPeople]
     supervisors: dict[UUID, UUID | None]

@@ -56,7 +56,7 @@ class RosterFilters(msgspec.Struct, frozen=True, kw_only=True):
     never_used: bool | None = None
 
     def are_versioned(self) -> bool:
-        """Return whether each application's part of the list changes only with an import or a matching."""
+        """Return whether each application's part of the list changes only when accounts are imported or matched."""
         others = (self.identity_id, self.search, self.leaver, self.dormant_days, self.privileged, self.never_used)
         return all(value is None for value in others)
 

@@ -84,7 +84,7 @@ def put(raw: Json, name: str, value: object) -> None:
     raw[last] = value
 
 
-# Matches a slash with white space or an end of the line on each side. A part beside it may be empty.
+# Matches a slash between white space, or at the start or end of the line: the part before or after it may be empty.
 _SLASH = re.compile(r"(?:^|(?<=\s))/(?=\s|$)")
 
 

@@ -37,7 +37,7 @@ CONFLICT_MOVES = {
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """A pattern that matches entitlements by name; `*` stands for any text.
+    """A pattern that matches entitlements by name; `*` matches any text.
 
     It names either a `group` or the parts of a permission. A permission held with less access than `access` does not
     match.

@@ -158,7 +158,7 @@ class RuleDetail(msgspec.Struct, rename="camel"):
 
 
 class PatternBody(Body):
-    """Match a group by `group`, or a permission by `header`, `section` and `permission`; `*` stands for any text."""
+    """Match a group by `group`, or a permission by `header`, `section` and `permission`; `*` matches any text."""
 
     application: OptionalName256 | None = None
     group: OptionalName256 | None = None

@@ -197,7 +197,7 @@ def _select(view: _View, holdings: str) -> str:
 
 
 def _seen_at(row: _Row, number: int, as_of: datetime | None) -> _Row:
-    """Return the row as of the import `number` and the moment `as_of`; leave out ends that came later."""
+    """Return the row as it was after the import `number` and at the time `as_of`: clear ends that were set later."""
     is_past = (row.matched_until or FOREVER) <= (as_of or FOREVER)
     until = None if (row.until or 0) > number else row.until
     return msgspec.structs.replace(row, until=until, matched_until=row.matched_until if is_past else None)

@@ -90,7 +90,7 @@ class EntitlementFilters(msgspec.Struct, frozen=True, kw_only=True):
         return {name: given[name] for name in given if name not in others and given[name] is not None}
 
     def are_listed(self) -> bool:
-        """Return whether an index supports these filters in the order of the list."""
+        """Return whether an index can find the rows for these filters in the order of the list."""
         return self.search is None and self.tag is None and self.owner_id is None and self.is_privileged is not False
 
     def are_stored(self) -> bool:

@@ -240,7 +240,7 @@ class Review:
         self.quality = parsed(bundle.read("quality.json"))
         self.numbers = {item["id"]: item["number"] for item in self.items}
         self.decided_ids = {made["itemId"] for made in self.parts["decisions"]}
-        # The actions of each reviewer, in order: decisions, and items that were moved away from them.
+        # The history of each reviewer, in order: their decisions, and the moves of their items to others.
         self.acts: dict[str, list[tuple[str, str, str | None]]] = {}
         for made in self.parts["decisions"]:
             self.acts.setdefault(made["reviewerId"], []).append((made["decidedOn"], made["itemId"], made["decision"]))

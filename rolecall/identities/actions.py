@@ -75,10 +75,10 @@ async def change_identity(
 
 
 async def withhold_email(db: Db, id: UUID, sign_in_email: str, now: datetime) -> None:
-    """Until a person's current e-mail is confirmed, let them sign in only with `sign_in_email`.
+    """Let a person sign in only with `sign_in_email` until their current e-mail is confirmed.
 
-    If another confirmation is pending, its sign-in e-mail stays valid, unless `sign_in_email` is empty: then the person
-    has none.
+    If an earlier change of e-mail is not confirmed yet, keep its sign-in e-mail. But an empty `sign_in_email` always
+    replaces it, so that the person cannot sign in by e-mail.
     """
     await execute(
         db,

@@ -49,7 +49,7 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
 
 
 async def of_ended_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe conflicts that ended because their rule, a duty or a name was changed.
+    """Describe conflicts that ended without an import, for example because their rule or a duty was changed.
 
     Link to the conflict that ended closest in time to the notification.
     """
@@ -170,7 +170,7 @@ def _why(row: _ExceptionRow) -> str:
     reasons = {
         "You requested it": row.has_requested,
         f"You own {row.owned}": row.owned,
-        "You own its control": row.owns_control,
+        "You own the compensating control": row.owns_control,
         f"You stand in for {row.represented}, who owns {row.represented_owns}": row.represented,
     }
     return next((reason for reason, holds in reasons.items() if holds), "You are an administrator")

@@ -126,7 +126,7 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
 
 
 async def _escalate_absent(db: Db, now: datetime) -> bool:
-    """Escalate a batch of requests with a rule to which nobody can respond; return whether more may be due."""
+    """Escalate a batch of requests that have a rule for which nobody can respond; return whether more may be due."""
     ids = await _without_reviewers(db, now)
     asked = await add_reviewers(db, ids, supervisors=True, absent_on=now)
     said = "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in"
@@ -153,7 +153,7 @@ async def _notify_further(
 
 
 async def _without_reviewers(db: Db, now: datetime) -> list[UUID]:
-    """Lock and return a batch of requests with a rule to which no reviewer or stand-in can respond."""
+    """Lock and return a batch of requests that have a rule for which no reviewer or stand-in can respond."""
     rows = await fetch_rows(
         db,
         f"""SELECT r.id FROM access_requests r

@@ -94,7 +94,7 @@ async def apply_changes(db: Db, event: LockedEvent, now: datetime) -> None:
 
 
 async def _withhold_email(db: Db, event: LockedEvent, old: str, new: str, now: datetime) -> None:
-    """Let the person sign in with the old e-mail until the new one is confirmed."""
+    """Until the new e-mail is confirmed, let the person sign in only with the old one, if there is one."""
     if old.lower() == new.lower():
         return
     await identities.withhold_email(db, event.identity_id, old, now)

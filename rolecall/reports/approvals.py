@@ -35,7 +35,7 @@ _APPROVALS = """
 
 
 async def approvals(db: Db, query: dict[str, Any], config: Config) -> Page[Approval]:
-    """List the decisions about requests that were approved or canceled in a period, oldest first."""
+    """List decisions by the time when their request was approved or canceled, oldest first; `query` has the period."""
     return whole(
         _approval,
         _APPROVALS,

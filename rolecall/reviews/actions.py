@@ -184,7 +184,7 @@ async def open_review(
         digest=taken.digest,
         item_count=total(taken.equation),
     )
-    # A model may explain access that its reviewer must not decide, such as their own.
+    # A model may explain access that the reviewer of the model must not decide, such as their own access.
     if review.explained is Explained.BY_MODEL:
         await moving.release_obstructed(db, caller, review.id, None, now)
     opened = await queries.get(db, review.id)

@@ -57,7 +57,7 @@ RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql
         SELECT f.place, f.lowest, f.id FROM found f
         WHERE f.application LIKE f.there AND (f.kind = 'Group' OR f.header LIKE f.above AND f.section LIKE f.within)
         UNION
-        -- The same entitlement under its other names.
+        -- Add the entitlements that curators marked as the same (sameAs), in both directions.
         SELECT f.place, f.lowest, CASE WHEN c.same_as = f.id THEN c.entitlement_id ELSE c.same_as END
         FROM fitting f JOIN renamed c ON f.id IN (c.entitlement_id, c.same_as)
     )

@@ -24,7 +24,7 @@ def service_provider(config: Config) -> Resource:
     return {
         "schemas": [f"{CORE}ServiceProviderConfig"],
         "patch": _ON,
-        # RFC 7643 requires the limits even of a server without bulk operations.
+        # RFC 7643 requires the two limits even if the server does not support bulk operations.
         "bulk": {**_OFF, "maxOperations": 0, "maxPayloadSize": 0},
         "filter": {**_ON, "maxResults": MOST_RESULTS},
         "changePassword": _OFF,

@@ -1,4 +1,4 @@
-"""Test with which e-mail address a person can sign in, and what ends links and sessions."""
+"""Test with which e-mail address a person can sign in, and what invalidates links and sessions."""
 
 import asyncio
 from typing import Any

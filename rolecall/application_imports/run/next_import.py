@@ -104,7 +104,7 @@ async def _run(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
 async def _start(db: Db, id: UUID) -> datetime | None:
     """Mark the import as Running and log this; return the start of this attempt.
 
-    If the import is being canceled or was interrupted too often, end it and return None.
+    If the import is being canceled or was interrupted too often, mark it as Canceled or Failed and return None.
     """
     async with written_by(db, "import-start", by_system(_RUN, clock.now())):
         rows = await fetch_rows(

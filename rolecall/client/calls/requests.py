@@ -42,7 +42,7 @@ def list_stalled_requests() -> Call[Page[answers.StalledRequest]]:
 
 
 def list_leftovers() -> Call[Page[answers.Leftover]]:
-    """List active accounts of leavers without an open Remove request."""
+    """List active accounts of leavers that no open Remove request covers."""
     return describe.get(Page[answers.Leftover], "/api/access-requests/leftovers")
 
 

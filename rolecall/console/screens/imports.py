@@ -86,7 +86,7 @@ def _why_not_continued(hold: queries.Hold, caller: Caller) -> str | None:
     if not hold.lowers_risk:
         return None
     if Scope.CONFIG_MANAGE not in caller.scopes:
-        return "An administrator must continue it, because it lowers risk ratings"
+        return "An administrator must continue this import, because it lowers risk ratings"
     return actions.OWN_RATINGS if hold.is_own else None
 
 
