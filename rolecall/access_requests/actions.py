@@ -1,7 +1,8 @@
 """Create access requests, respond to them, and move them from one status to the next.
 
-Each verb locks its request, checks that the status and the caller allow the move, and then moves it. The moves are in
-`model.py`, their statements in `moving.py`, and the rules on who may make them in `permitted.py`.
+Each verb locks its request, checks that the status allows the move and that the caller may make it, and then moves the
+request. The moves are in `model.py`, their statements in `moving.py`, and the rules on who may make them in
+`permitted.py`.
 """
 
 from datetime import datetime

@@ -12,7 +12,7 @@ from rolecall.applications.model import Content
 
 # Formats of `dates` besides patterns such as %d.%m.%Y.
 DATE_FORMATS = ("iso", "year first", "day first", "month first", "epoch", "epoch ms", "windows", "ldap", "excel")
-# The key in `values` that stands for any other text that is not blank.
+# The key in `values` that applies to any other text that is not blank.
 ANY_OTHER = "*"
 # The separator of a column whose cells are JSON arrays.
 JSON = "json"

@@ -1,6 +1,7 @@
 """Change entries and memberships in an LDAP directory or Active Directory.
 
-Each step can be repeated: a change that an earlier attempt made is no error, because its response may have been lost.
+Each step can be repeated: a change that an earlier attempt made is not an error, because its response may have been
+lost.
 """
 
 from collections.abc import AsyncIterator

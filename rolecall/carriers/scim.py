@@ -1,6 +1,7 @@
 """Change accounts and memberships on a SCIM 2.0 server (RFC 7644).
 
-Each step can be repeated: a change that an earlier attempt made is no error, because its response may have been lost.
+Each step can be repeated: a change that an earlier attempt made is not an error, because its response may have been
+lost.
 """
 
 import json

@@ -28,7 +28,7 @@ def backup(file: Path, with_key: bool, data_dir: Path | None) -> None:
     click.echo(f"{file}: the database and {counted(made.file_count, 'file')}, {counted(size, 'byte')}", err=True)
     if not made.has_key:
         click.echo(
-            "The key of stored secrets is not included; keep a copy of secret.key (or ROLECALL_SECRET_KEY) to restore",
+            "The key is not included; keep a copy of secret.key (or ROLECALL_SECRET_KEY) to restore stored secrets",
             err=True,
         )
 

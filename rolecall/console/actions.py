@@ -1,8 +1,8 @@
 """Manage console users: roles, one-time links, passwords and sessions.
 
 Secrets of links and sessions are stored as SHA-256 hashes, passwords as Argon2id hashes. When a person gets another
-role or another e-mail for the sign-in, all their sessions and links end. A new password ends all of them except the
-session in which it was set.
+role or another e-mail for the sign-in, all their sessions and links become invalid. A new password invalidates all of
+them except the session in which it was set.
 """
 
 import asyncio
@@ -86,8 +86,8 @@ async def _identity_with_email(db: Db, email: str) -> UUID | None:
 async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | None = None) -> None:
     """Give a person a role, or remove it; without a role a person sees only records that concern them.
 
-    Any change ends the sessions and links of the person. Without `email`, the role keeps its e-mail; a new role gets
-    the e-mail of the identity. The last active administrator cannot lose the role.
+    Any change invalidates the sessions and links of the person. Without `email`, the role keeps its e-mail; a new role
+    gets the e-mail of the identity. The last active administrator cannot lose the role.
     """
     async with db.transaction():
         # The screen that changes roles holds this lock already; the command line does not.

@@ -133,7 +133,7 @@ def _proof(request: AccessRequestDetail) -> str | None:
 def _milestones(
     request: AccessRequestDetail, awaited: RequirementType | None, carrying: CarrierProgress | None
 ) -> list[tuple[str, datetime | None, str, bool]]:
-    """List the steps of a request: each name, when the step was reached, what it waits for, and if it is current."""
+    """List the steps of a request: the name, when the step was reached, what it waits for, whether it is current."""
     is_over = request.canceled_on is not None
     steps = {
         RequirementType.APPROVE: ("Approved", request.approved_on),

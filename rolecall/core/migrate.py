@@ -41,7 +41,7 @@ class Applied(msgspec.Struct, frozen=True):
     version: list[int]
 
     def ahead(self) -> list[str]:
-        """Return the names of unknown migrations and, if the schema files are newer, a text with their version."""
+        """Return what is newer than this program: the names of unknown migrations, and the version of schema files."""
         unknown = sorted(self.migrations.keys() - {file.name for file in _files()})
         newer = self.version > schema.VERSION
         return [*unknown, *([f"the functions of version {'.'.join(map(str, self.version))}"] if newer else [])]
@@ -65,7 +65,7 @@ def migrate(url: str) -> list[str]:
 
 
 def lock_migrations(db: psycopg.Connection) -> None:
-    """Prevent other migrations and restores until the connection ends."""
+    """Prevent other migrations and restores until the connection is closed."""
     db.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
 
 
@@ -98,7 +98,7 @@ def check(url: str) -> None:
 
 
 def is_set_aside(db: psycopg.Connection) -> bool:
-    """Return whether a restore is unfinished."""
+    """Return whether old data is set aside, because a restore is running or was interrupted."""
     return db.execute("SELECT to_regnamespace(%s)", (ASIDE,)).fetchone() != (None,)
 
 

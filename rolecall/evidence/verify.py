@@ -180,7 +180,7 @@ def check_link(chain: Chain, number: int, digest: str, entry: dict[str, Any] | N
     if number <= chain.last:
         yield f"link {number} of chain {chain.number} does not come after link {chain.last}"
     before = chain.hash
-    # Follow the text of the entry, not its digest in links.txt, so that a changed text breaks the chain.
+    # Compute the digest from the text of the entry, not from links.txt, so that a changed text breaks the chain.
     if entry and entry["chain"] == chain.number:
         digest = sha256(entry["text"].encode())
     chain.step(number, digest)

@@ -166,7 +166,7 @@ async def _claimed(pool: Pool, run: ScheduledRun) -> AsyncGenerator[bool]:
     async with pool.connection() as db:
         # The number separates these advisory locks from locks for other purposes.
         lock = "hashtextextended(%(id)s, 163)"
-        # The lock belongs to the connection, so it ends if the process dies, and another worker can take over.
+        # The lock belongs to the connection, so it is released if the process dies, and another worker can take over.
         if not await fetch_value(db, f"SELECT pg_try_advisory_lock({lock})", id=str(run.id)):
             yield False
             return

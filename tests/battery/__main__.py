@@ -2,8 +2,8 @@
 
 A setting in the environment overrides the setting of a row, so that a long row can be shortened.
 With a limit in `ROLECALL_BATTERY_SECONDS`, rows that would exceed it are left out, and a row that takes three times its
-usual time is stopped, which is a failure. Which row is first depends on the commit, so that a row that is left out at
-one commit runs at another.
+usual time is stopped and fails. The commit determines which row is first, so that a row that is left out at one commit
+runs at another.
 """
 
 import math

@@ -136,7 +136,7 @@ def is_named_like_field(content: Content, header: str) -> bool:
 
 
 def _is_in_matrix(header: str, section: Section) -> bool:
-    """Return whether a column is one of the columns of a matrix."""
+    """Return whether a matrix unpivots a column: by default, all columns that are neither kept nor mapped."""
     matrix = section.shape.unpivot
     if matrix is None:
         return False

@@ -225,7 +225,7 @@ def _ordered(odd: pl.Series, zone: ZoneInfo, *, day_first: bool) -> pl.Series:
 
 
 def _from_parts(odd: pl.Series, pattern: str, places: tuple[str, str, str], zone: ZoneInfo) -> pl.Series:
-    """Build moments from the groups of a pattern; `places` names the groups for year, month and day."""
+    """Build moments from the capture groups of a pattern; `places` names those for year, month and day."""
     frame = pl.DataFrame({"odd": odd}).select(pl.col("odd"), pl.col("odd").str.extract_groups(pattern).alias("g"))
     number = {name: pl.col("g").struct.field(name).cast(pl.Int32, strict=False) for name in "123456"}
     year, month, day = (number[place] for place in places)
