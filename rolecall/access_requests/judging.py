@@ -1,6 +1,6 @@
 """Compare requests with imported data.
 
-A request is proved, contradicted, or undecided because the files do not cover all of it.
+A request is proved or contradicted, or it is undecided because the files do not cover all of it.
 """
 
 from collections import defaultdict

@@ -33,7 +33,7 @@ class RuleReviewers(msgspec.Struct, frozen=True):
     type: RequirementType
     reason: str
     reviewers: list[PersonReference]
-    # The approval was given before the request was made.
+    # Whether the approval was given before the request was made.
     is_met: bool = False
     # The duty rule whose owner approves.
     duty_rule_id: UUID | None = None

@@ -330,7 +330,7 @@ async def _permissions(db: Db, given: str, holders: str, ids: Sequence[UUID], as
     """List the assignments of holders. `holders` selects holder, id, number, path and since.
 
     `number` is the account or group that has the assignment. `path` lists the groups on the way from the holder to
-    `number`, with `number` but without the holder. `given` contains the first queries of the WITH clause.
+    `number`, including `number` but not the holder. `given` contains the first queries of the WITH clause.
     """
     return await fetch_all(
         db,

@@ -119,7 +119,7 @@ HELP = {
     "stages": "A list of objects with reviewer, and identityId if the reviewer is Identity.",
     "reminders": "An object with remindAfterDays, escalateAfterDays, escalateTo, days and holidays.",
     "reviewer_id": "The reviewer, by full name, e-mail, employee ID or id. Needed to decide or submit in a review.",
-    "schedule": "An object with cron, and with locations (of an application) or location (of a report).",
+    "schedule": "An object with cron, and locations for an application or location for a report.",
     "scheduled_start": _A_TIME,
     "starts_on": f"{_A_TIME} Default: now.",
     "ends_on": _A_TIME,

@@ -178,7 +178,7 @@ def each(call: Call[Page[T]], patience: float) -> Stream[T]:
 
 
 def watch(import_id: Id, patience: float) -> Stream[answers.Import]:
-    """Yield the import whenever its status or log changes, until it ends."""
+    """Yield the import whenever its status or log changes, until it is over."""
     known: Json | None = None
     pause = _LOOK_AGAIN
     while True:

@@ -77,7 +77,7 @@ async def simulate_duty(db: Db, id: str, raw: Json, facts: Facts) -> shapes.Duty
 
 
 async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Request to keep a conflict until a date, under a control. Two people must approve."""
+    """Request to keep a conflict until a date, under a compensating control. Two people must approve."""
     conflict = await _locked(db, id, facts.now)
     facts = await with_mentioned_identities(db, facts, raw)
     # Look up the owner before the body is checked, so that one response reports all problems.

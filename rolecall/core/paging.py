@@ -282,7 +282,7 @@ async def fetch_stretch(
             SELECT {listing.columns} {listing.rows} AND ({listing.order}) >= ({start})
             ORDER BY {listing.order} LIMIT {take:d} OFFSET {within:d}
         ) AS item ON true"""
-    # The column `page` is an integer of four bytes: a greater number would cause an error.
+    # The column `page` is a four-byte integer: a larger number would cause an error.
     given = {**params, "list": name, "page": min(page + 1, 2**31 - 1)}
     rows = await fetch_rows(db, sql, **given)
     if not rows:

@@ -59,7 +59,7 @@ async def _write_lines(
     printed: list[dict[str, Any]],
 ) -> None:
     is_items = member == records.ITEMS
-    # The report needs only the items; the other lists are written to a bundle only.
+    # The report needs only the items; the other lists are written only to a bundle.
     if bundle is None and not is_items:
         return
     with bundle.writing(member) if bundle else nullcontext() as written:

@@ -184,8 +184,8 @@ MEANINGS = {
 # Kinds that are shown only in the console: a message about a failing channel might have to use that channel.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})
 
-# Kinds whose visibility needs no query of its own: the facts say whether the record still concerns the recipient, or
-# the recipient made the request.
+# Kinds that need no query of whether the recipient may still see the record: the facts say whether it still concerns
+# the recipient, or the recipient made the request.
 RELATION_IN_FACTS = frozenset(
     {
         NotificationKind.WAITING,
@@ -312,7 +312,7 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 def next_digest(now: datetime, zone: ZoneInfo) -> datetime:
-    """Return the next 8:00 in the zone."""
+    """Return the time of the next digest: the next 8:00 in the zone."""
     today = now.astimezone(zone).date()
     moment = datetime.combine(today, _DIGEST_AT, zone)
     return moment if moment > now else datetime.combine(today + timedelta(days=1), _DIGEST_AT, zone)

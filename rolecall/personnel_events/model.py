@@ -13,7 +13,7 @@ from rolecall.core.caller import Caller
 from rolecall.settings.policy import EventType
 from rolecall.work_items.model import WorkStatus
 
-# The NOTIFY channel that `note_event_news` uses, schema/personnel_events.sql.
+# The NOTIFY channel that `note_event_news` (schema/personnel_events.sql) uses.
 CHANNEL = "personnel-events"
 
 
@@ -156,5 +156,5 @@ def done_when(type: EventType, stage: StageName) -> frozenset[WorkStatus]:
 
 
 def works_on(stage: StageName) -> StageName:
-    """Return the stage whose requests a stage works on: Removal has its own, all others use those of Approval."""
+    """Return the stage whose requests a stage works on: Removal has its own; all others use those of Approval."""
     return stage if stage is StageName.REMOVAL else StageName.APPROVAL

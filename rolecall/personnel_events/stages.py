@@ -38,7 +38,7 @@ async def follow_event(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def update_status(db: Db, event: LockedEvent, caller: Caller, now: datetime) -> None:
-    """Store the status that follows from the stages, also in the references of access requests to the event."""
+    """Store the status that follows from the stages, in the event and in the access requests that refer to it."""
     status = status_of(event.stages)
     if status is event.status:
         return

@@ -120,7 +120,7 @@ async def _unreadable(
     """If the filters name a record or a time, open the list without reading rows, and yield the problems found."""
     if not report.filters.keys() & {AS_OF, RECORD}:
         return
-    # Plan without the period, because it may contain no data yet when the report is saved.
+    # Plan without the period, because there may be no data for the period yet when the report is saved.
     planned = planning.plan(replace(report, period=ReportPeriod.NOW), facts.now, config)
     try:
         await planned.find(db, caller, config, facts.now)

@@ -26,7 +26,7 @@ def problem_of(roots: Sequence[str], location: str) -> str | None:
         return None if _is_inside(roots, location) else OUTSIDE
     except OSError as error:
         return f"Location cannot be used: {error.strerror or error}"
-    # fsspec raises ValueError for an unknown protocol, and ImportError if its library is not installed.
+    # fsspec raises ValueError for an unknown protocol, and ImportError if the library for a protocol is not installed.
     except (ValueError, ImportError) as error:
         return f"Location cannot be used: {error}"
 

@@ -1,6 +1,6 @@
 """Decide about items, one or several at once, and withdraw decisions.
 
-Items *below* a model item (`under_id`) are access that the model explains. They follow the decision about the model.
+Items *below* a model item (`under_id`) are about access that the model explains, and get the decision about the model.
 """
 
 import hashlib

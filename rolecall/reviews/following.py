@@ -301,7 +301,7 @@ async def _request_again(db: Db, now: datetime) -> None:
 
 
 async def retire_unknown(db: Db, now: datetime) -> None:
-    """Match accounts of Unknown identities to the only other identity that has their employee ID or e-mail.
+    """Match each account of an Unknown identity to the only other identity that has its employee ID or e-mail.
 
     Remove Unknown identities without accounts.
     """

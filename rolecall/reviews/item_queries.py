@@ -257,7 +257,7 @@ async def _requests(db: Db, ids: set[UUID]) -> dict[UUID, RequestReason]:
 
 
 async def items_by_id(db: Db, ids: Sequence[UUID]) -> list[ReviewItem]:
-    """Return several items, in the order of the list."""
+    """Return the items with these ids, in the order of the list."""
     sql = f"SELECT {_COLUMNS} FROM review_items c {_JOINS} WHERE c.id = ANY(%(ids)s) ORDER BY c.list_key"
     rows = await fetch_rows(db, sql, ids=list(ids))
     return await _completed(db, [_from_row(row) for row in rows])

@@ -223,7 +223,7 @@ async def _with_people(db: Db, found: Sequence[_Removal], now: datetime) -> list
 
 
 async def _unknown_person(db: Db, item: _Removal, now: datetime) -> UUID:
-    # A username may contain control characters or nothing visible; the name of an identity may not.
+    # A username may contain control characters or be invisible; the name of an identity must not.
     shown = without_control(item.username or "")[:256]
     name = "Account without a visible name" if is_blank(shown) else shown
     raw = {"firstName": _UNKNOWN, "lastName": name, "identityType": IdentityType.UNKNOWN.value}

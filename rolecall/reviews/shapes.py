@@ -345,7 +345,7 @@ class BulkDecision(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PopulationCheck(msgspec.Struct, frozen=True, rename="camel"):
-    """The population taken again from the same imports, compared with the one that the review was opened with.
+    """The population computed again from the same imports, compared with the one at the opening of the review.
 
     `isSame` is true if this population and the stored items (`itemsDigest`) both have the stored digest.
     """

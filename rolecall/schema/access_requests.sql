@@ -46,7 +46,7 @@ CREATE OR REPLACE FUNCTION excluded_stand_ins(request access_requests, response_
         WHERE p.request_id = request.id AND p.type = response_type AND p.type <> 'Resolve' AND (p.asked OR p.response = 'Approved')
           AND person IS NOT NULL AND (person IS DISTINCT FROM reviewer OR person = p.stand_in_id));
 
--- Keep waiting_requests in step with the requests that wait for a person's response.
+-- Update waiting_requests, which lists the requests that wait for a person's response.
 CREATE OR REPLACE FUNCTION keep_waiting_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     waiting CONSTANT text[] := awaited_statuses();

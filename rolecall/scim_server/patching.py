@@ -304,7 +304,7 @@ def _value_of(each: object) -> object:
 
 
 def _change_object(verb: PatchVerb, holder: Resource, name: str, value: Any) -> None:
-    """Set or remove a key of an object; merge the value if both are objects."""
+    """Set or remove a key of an object; merge the old and the new value if both are objects."""
     # Null means that an attribute has no value (RFC 7643, section 2.5).
     if verb is PatchVerb.REMOVE or value is None:
         holder.pop(name, None)

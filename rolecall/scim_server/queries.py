@@ -155,7 +155,7 @@ async def count_resources(db: Db, application_id: UUID, kind: ResourceType) -> i
     return found
 
 
-# The direct and nested users of a group. UNION removes duplicates, so that the recursion ends in a cycle of groups.
+# The direct and nested users of a group. UNION removes duplicates, so that the recursion stops if groups form a cycle.
 _USERS_OF_GROUP = """(WITH RECURSIVE held (id) AS (
         SELECT m.member_id FROM scim_members m WHERE m.group_id = r.id
         UNION SELECT m.member_id FROM held h JOIN scim_members m ON m.group_id = h.id)

@@ -121,7 +121,7 @@ class Snapshot:
                 raise _repeated(f"page {self.pages:,}")
             self._pages.add(mark)
         if None in keys and self._content.paging in BY_NUMBER:
-            # Pages may overlap. Without keys, compare whole records; duplicates within one page are no overlap.
+            # Pages may overlap. Without keys, compare whole records; ignore duplicates within one page.
             keys = list({_ENCODE(record): None for record in page.records})
             path = WHOLE
         if (known := self._keys.add([str(key) for key in keys if key is not None])) is not None:

@@ -45,7 +45,7 @@ _HEADERS: Json = {
         "Identifies the request in the service's log.",
         {"type": "string", "pattern": "^[0-9a-f]{32}$"},
     ),
-    "X-Export-Id": ("Identifies the export whose file this is; absent from a page.", _GUID),
+    "X-Export-Id": ("Identifies the export of this file; absent if the response is a page.", _GUID),
     "Retry-After": ("Seconds to wait before the next attempt.", {"type": "integer", "minimum": 0}),
     "WWW-Authenticate": ("The authentication scheme to use.", {"type": "string", "const": "Bearer"}),
 }

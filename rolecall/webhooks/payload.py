@@ -20,7 +20,7 @@ from rolecall.webhooks.model import TEST_CONDITION, TEST_EVENT
 
 
 class DeliveredIdentity(IdentityDetail):
-    """An identity in a webhook payload, in which `type` has other values than in the API."""
+    """An identity in a webhook payload, where `type` has different values than in the API."""
 
     type: Literal["Employee", "ServiceAccount", "Bot", "VendorAccount"]  # type: ignore[assignment]
 

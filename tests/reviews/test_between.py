@@ -72,7 +72,7 @@ async def removed(client: httpx2.AsyncClient, db: Db) -> tuple[Reviewed, str]:
 async def test_returned_access_is_approved_only_by_a_new_request_for_at_least_that_access(
     client: httpx2.AsyncClient, db: Db, access: str, action: str, status: str
 ) -> None:
-    """A request for lower access, or one that restores an account after a leave, does not approve returned access."""
+    """Access that came back is not approved by a request for lower access, or by the restore after a leave."""
     company, review = await removed(client, db)
 
     await approve_again(client, db, company, access, action)

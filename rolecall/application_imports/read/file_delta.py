@@ -88,7 +88,7 @@ class FileDelta:
 
     @property
     def column_names(self) -> list[str]:
-        """Return the columns of all files; empty if only changed lines were read or an earlier content lists them."""
+        """Return the columns of all files; empty if only changed lines were read or another content lists them."""
         return list(dict.fromkeys(column.header for account in self.accounts for column in account.columns))
 
     def readings(self) -> list[ContentReading]:

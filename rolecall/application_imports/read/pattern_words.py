@@ -2,7 +2,7 @@
 
 from rolecall.applications.file_shape import Placeholder, pattern_parts
 
-# What each filter does to the value of its column; {0} is its argument.
+# What each filter does to the value of its column; {0} is the argument of the filter.
 _FILTERS = {
     "lower": "in lowercase",
     "upper": "in uppercase",

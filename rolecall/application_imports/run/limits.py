@@ -1,4 +1,4 @@
-"""Limit CPU time and memory of a child process that reads files, and end it with its parent."""
+"""Limit CPU time and memory of a child process that reads files, and end it when its parent ends."""
 
 import os
 import resource

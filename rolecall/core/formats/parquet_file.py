@@ -40,7 +40,7 @@ class ParquetFile:
         return self._taken()
 
     def close(self) -> None:
-        """End the thread if the file is not finished."""
+        """Stop the thread if the file was not finished."""
         self._is_abandoned = True
         if self._thread.is_alive():
             with suppress(Empty):
