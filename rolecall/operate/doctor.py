@@ -319,7 +319,7 @@ _CHECKS = [
         "messages",
         _refused_addresses,
         "every message of the last 7 days was accepted, and every template can be used",
-        "set up a mail server, or correct the template or, at its source, the address; see `rolecall notify messages`",
+        "set up a mail server, correct the template, or correct the address in its source (`rolecall notify messages`)",
         CheckState.WARNING,
     ),
     DatabaseCheck(
