@@ -101,7 +101,8 @@ def _show_dry_run(client: "Client", run: DryRun) -> None:
         if reason:
             click.echo(visible(f"{said}: {reason}"), err=True)
     more = (
-        f"`rolecall dry-run changes {run.id}` lists the changes; `rolecall dry-run rejects {run.id}`, all rejected rows"
+        f"`rolecall dry-run changes {run.id}` lists the changes;"
+        f" `rolecall dry-run rejects {run.id}` lists all rejected rows"
     )
     click.echo(f"Nothing was changed. {more}", err=True)
 

@@ -184,8 +184,8 @@ MEANINGS = {
 # Kinds that are shown only in the console: a message about a failing channel might have to use that channel.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})
 
-# Kinds that need no query of whether the recipient may still see the record: the facts say whether it still concerns
-# the recipient, or the recipient made the request.
+# Kinds whose visibility is not queried separately: the facts say whether the record still concerns the recipient, or
+# the recipient made the request.
 RELATION_IN_FACTS = frozenset(
     {
         NotificationKind.WAITING,

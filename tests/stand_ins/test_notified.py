@@ -186,7 +186,7 @@ async def test_loop_of_supervisors_on_leave_is_escalated_once(db: Db) -> None:
 
 
 async def test_loop_of_a_named_stand_in_and_a_leave_ends_at_the_administrators(db: Db) -> None:
-    """Grace named Rosa as her stand-in. Rosa is on leave, so Grace, her supervisor, stands in for her, in a circle."""
+    """Grace is on leave and named Rosa. Rosa is on leave too, so Grace, her supervisor, stands in for her."""
     company = await a_company(db)
     rosa = await an_identity(db, "Rosa", "Far", supervisorId=str(company.grace))
     await a_stand_in(db, company.grace, rosa)

@@ -119,7 +119,7 @@ async def _statuses(db: Db) -> list[tuple[str, str]]:
 
 
 def _next(ids: list[UUID], chosen: UUID | None) -> UUID | None:
-    """Return the request that follows the chosen one, to show it after a response; None after the last one."""
+    """Return the request to show after a response: the next one, or the first if the chosen one is not on the page."""
     after = ids[ids.index(chosen) + 1 :] if chosen in ids else ids
     return next(iter(after), None)
 
