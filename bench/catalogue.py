@@ -167,7 +167,7 @@ def sizes_of(rows: int) -> dict[str, int]:
         "accounts": rows // 100,
         "groups": groups,
         "tops": tops,
-        # The number of groups of the lowest level below each group of the top level.
+        # How many bottom-level groups are below each top-level group.
         "span": (groups - tops * 10) // tops,
         "permissions": max(200, rows // 5000),
     }

@@ -142,7 +142,7 @@ def database_seconds(url: str) -> float:
 
 @contextmanager
 def running(name: str, url: str, answers: Path) -> Iterator[tuple[int, int]]:
-    """Run the service or a program of `rivals` on a free port; yield its process id and port."""
+    """Run the service or one of the programs in rivals.py on a free port; yield its process id and port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

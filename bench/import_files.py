@@ -41,7 +41,7 @@ def assignments(accounts: int, count: int) -> list[str]:
 
 
 def changed(lines: list[str], column: int, share: float = 0.01) -> list[str]:
-    """Return a copy of all lines in which a share of the lines has a changed value in `column`."""
+    """Return a copy of the lines; in a random share of them, the value in `column` is changed."""
     lines = list(lines)
     for i in random.Random(7).sample(range(len(lines)), int(len(lines) * share)):
         fields = lines[i].split(",")

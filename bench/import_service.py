@@ -21,7 +21,7 @@ CONNECTOR = {
     "name": "Standard files",
     "files": [{"name": name, "content": name.lower()} for name in ("Users", "Groups", "Permissions")],
 }
-# The name of the set of files that each import uploads: "unchanged" repeats the files of "changed".
+# The set of files that each import uploads; "unchanged" uploads the files of "changed" again.
 STEPS = {"first": "first", "changed": "changed", "unchanged": "changed"}
 
 

@@ -149,7 +149,7 @@ async def ask_evenly(port: int, paths: list[str], secret: str, rate: float) -> R
         transport.abort()
         # A request without a response counts with the time that it waited.
         connection.answered += [Answered(due, over - due) for due in connection.due]
-    # Skip the warm-up: the first responses of each program find cold caches.
+    # Skip the warm-up, when the caches of each program are still cold.
     answered = [one for _, connection in made for one in connection.answered if one.due > started + 0.2]
     return Round(answered, machine.slow_moments())
 

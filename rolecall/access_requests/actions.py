@@ -346,7 +346,7 @@ async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> No
             problems.append(Problem(f"{field}.access", f"Access must be lower than {standing[name][0]}"))
     if problems:
         raise Invalid(*problems)
-    # Only conflicts that the lowering adds are a reason to refuse it, so check the request before the change too.
+    # Refuse the lower access only for conflicts that it adds, so check the request before the change too.
     before = (await rechecking.recheck(db, [locked.id])).get(locked.id)
     await execute(
         db,

@@ -219,7 +219,7 @@ async def _record_responses(db: Db, type: RequirementType, ids: Ids, caller: Cal
 
 
 async def record_events(db: Db, events: Sequence[RequestEvent], ids: Ids, caller: Caller, now: datetime) -> None:
-    """Record each event with the current state of the request."""
+    """Record each of the events for each request, with the current state of the request."""
     if not events:
         return
     requests = await queries.details(db, ids)

@@ -74,7 +74,7 @@ def _plain(text: str) -> str:
 
 
 class Unpivot(msgspec.Struct, frozen=True):
-    """How to read a matrix: its headers become the field that `headers` names, and its cells the field of `cells`."""
+    """How to read a matrix: `headers` names the field for its headers, and `cells` the field for its cells."""
 
     # Columns that are not part of the matrix, besides mapped columns. Used if `columns` is not set.
     keep: list[str] = []

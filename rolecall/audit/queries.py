@@ -123,7 +123,7 @@ async def rows(db: Db, condition: str = "true", order: str = "number", **params:
 
 
 def rows_of(db: Db, which: Filter) -> AsyncIterator[Row]:
-    """Stream the entries that match the filter, by number, or by time if the filter has a time range."""
+    """Stream the entries that match the filter, ordered by number, or by time if the filter has a time range."""
     order = "created_key, number" if which.is_of_a_time else "number"
     return rows(db, which.sql, order, **which.values)
 

@@ -23,7 +23,7 @@ data_dir_option = click.option(
 
 @contextmanager
 def occupied(data_dir: Path, url: str) -> Iterator[None]:
-    """Lock the data folder, because two servers must not use the same one."""
+    """Lock the data folder, so that no two servers use it at the same time."""
     import fcntl
     import os
 

@@ -17,7 +17,8 @@ from rolecall.entitlements.model import EntitlementKind
 async def sides_of(db: Db, items: Sequence[ConflictItem], as_of: datetime | None) -> list[list[ConflictSide]]:
     """Return the access on each side, now or at a past time. For an ended conflict, return the access when it ended.
 
-    If a duty, the rule or the match of an account changed then or later, return the sides stored before the change.
+    If a duty, the rule or the match of an account has changed since that time, return the sides stored before the
+    change.
     """
     kept = await duties.kept_access(db, [item.id for item in items])
     named = await _duties_of(db, {item.rule.id for item in items})

@@ -172,7 +172,7 @@ def decode_json(text: str) -> Any:
 
 
 class _RepeatedNameError(Exception):
-    """An object in JSON has two members of one name."""
+    """A JSON object has two members with the same name."""
 
 
 def _require_distinct(members: list[tuple[str, Any]]) -> None:

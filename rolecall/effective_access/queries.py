@@ -102,7 +102,7 @@ async def access_counts(db: Db, identity_ids: Sequence[UUID]) -> dict[UUID, Acce
 
 
 async def access_of_account(db: Db, id: UUID, as_of: datetime | None) -> AccessOfAccount:
-    """Return the access of one account, even without an identity, now or at a past moment."""
+    """Return the access of one account, now or at a past moment, even if the account has no identity."""
     account, number, identity_id = await accounts_queries.account_at(db, id, as_of)
     first = await _first_imports(db, [account.application_id], None)
     since = first.get(account.application_id)

@@ -51,7 +51,7 @@ class MailAccount(msgspec.Struct, frozen=True):
 
 
 class ChannelFault(Exception):
-    """The server cannot be used for any message."""
+    """The mail server cannot be used, so no message can be sent."""
 
 
 class Mailer:

@@ -83,7 +83,7 @@ class MessageOutcome(StrEnum):
     REFUSED = "refused"
     # The server could not be used, for example because of a wrong password. The message is not at fault.
     CHANNEL = "channel"
-    # The worker or the connection failed while the message was being sent, so it may have arrived.
+    # The worker or the connection failed while sending, so the message may have arrived.
     UNKNOWN = "unknown"
     # The server accepted the message, and reported later that it could not be delivered.
     BOUNCED = "bounced"
@@ -137,7 +137,7 @@ class KindRule(msgspec.Struct, frozen=True, rename="camel"):
     is_chat_allowed: bool = True
 
 
-# Kinds about people's events, conflicts and reviews stay out of shared chats until an administrator permits them.
+# Shared chats get no notifications of personnel events, conflicts and reviews until an administrator permits them.
 DEFAULT_RULES = {
     rule.kind: rule
     for rule in (

@@ -144,7 +144,7 @@ async def _can_accept(db: Db, item: ReviewItemDetail, owner: UUID | None) -> boo
 
 
 async def _is_own(db: Db, item: ReviewItemDetail, people: list[UUID]) -> bool:
-    """Return whether one of these people holds the account now, or held it when the review was opened."""
+    """Return whether the account belongs to one of these people, or did when the review was opened."""
     found: bool = await fetch_value(
         db,
         """SELECT coalesce(c.identity_id = ANY(%(people)s), false) OR coalesce(a.identity_id = ANY(%(people)s), false)

@@ -131,7 +131,7 @@ _FALLBACKS = f"""
     SELECT p.place, coalesce(f.person, %(administrators)s),
            coalesce(f.moved, p.why || '; no other person is independent, so any administrator can review it')
     FROM reviewer_problems p LEFT JOIN found f ON f.place = p.place"""
-# Items that the stand-in of an absent reviewer reviews.
+# Assign the items of an absent reviewer to the stand-in.
 _STAND_INS = f"""
     INSERT INTO assigned_items
     SELECT c.place, s.actual_id, s.why || '; ' || {_NAME.format("s.actual_id")} || ' stands in'

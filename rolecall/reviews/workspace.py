@@ -329,7 +329,7 @@ class MovedItems(msgspec.Struct, frozen=True):
 
 
 async def moved_items(db: Db, review_id: UUID) -> list[MovedItems]:
-    """Count the moved items of each reviewer and reason, most items first, up to a limit."""
+    """Count the items that were moved to each reviewer, by reason: most items first, up to a limit."""
     return await fetch_all(
         db,
         MovedItems,

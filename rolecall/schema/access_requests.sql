@@ -242,7 +242,7 @@ CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_groups
 -- people may be members.
 CREATE OR REPLACE FUNCTION recheck_requests_of_holders() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    -- Test this before reading the changed rows, which may be as many as there are people.
+    -- Look for requests to check before reading the changed rows, which may be as many as there are people.
     IF EXISTS (SELECT FROM access_requests r WHERE is_to_recheck(r.status)) THEN
         INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
         WHERE is_to_recheck(r.status) AND (r.identity_id IS NULL OR r.identity_id IN (SELECT h.identity_id FROM changed_rows h));

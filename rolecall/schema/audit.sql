@@ -96,7 +96,7 @@ BEGIN
             ELSIF TG_OP = 'DELETE' THEN
                 SELECT with_notes(noted, string_agg(%5$s::text, ',')) INTO notes FROM old_rows r WHERE %2$s IS NOT NULL;
             ELSE
-                -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
+                -- Use EXCEPT instead of a join: with a cached plan for few rows, a join of many rows would take quadratic time.
                 SELECT with_notes(noted, string_agg(n.note::text, ',')) INTO notes FROM (
                     (SELECT %5$s FROM old_rows r EXCEPT SELECT %5$s FROM new_rows r)
                     UNION ALL (SELECT %4$s FROM new_rows r EXCEPT SELECT %4$s FROM old_rows r)) AS n (note);

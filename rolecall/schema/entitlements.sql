@@ -93,7 +93,7 @@ END $$;
 CREATE OR REPLACE TRIGGER show_entitlements AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION show_entitlements();
 
--- Return the id of an entitlement and the ids of the entitlements that it was before it was renamed.
+-- Return the ids of an entitlement: its own, and those under its former names.
 CREATE OR REPLACE FUNCTION former_selves(id uuid) RETURNS TABLE (id uuid) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE selves (id) AS (
         SELECT former_selves.id

@@ -255,7 +255,7 @@ def main() -> int:
             Path(folder).chmod(0o755)
             plant(bug, Path(folder) / "tree")
             result = run(rows[bug.row], (rows[bug.row].ci or {}) | bug.settings, Path(folder) / "tree")
-        # A row that could not run has not detected anything.
+        # Only a failed assertion detects the bug; a row that could not run does not.
         noticed = not result.passed and "AssertionError" in result.output
         missed += not noticed
         print(f"{'noticed' if noticed else 'MISSED '} {bug.row:<13} {result.seconds:4.0f} s  {bug.name}", flush=True)

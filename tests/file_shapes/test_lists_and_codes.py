@@ -1,4 +1,4 @@
-"""Read members of lists, special values, several last logins and East Asian text without losing anything."""
+"""Test that lists of members, special values, several last logins and East Asian text are read without loss."""
 
 import json
 from pathlib import Path

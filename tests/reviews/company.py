@@ -60,7 +60,7 @@ async def add_files(db: Db) -> None:
 
 
 async def follow(db: Db) -> None:
-    """Do what the worker does for reviews after requests and imports."""
+    """Update the reviews after imports and requests, as the worker does."""
     now = datetime.now(UTC)
     await add_files(db)
     for number in await comparing.imports_to_review(db):

@@ -1,1 +1,1 @@
-"""Test what an import of files would do, without changing data. `run/dry_run.py` performs dry runs."""
+"""Show what an import of uploaded files would do, without changing data. `run/dry_run.py` performs dry runs."""

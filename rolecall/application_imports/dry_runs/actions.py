@@ -29,7 +29,7 @@ _LASTS = timedelta(days=1)
 async def start_dry_run(
     db: Db, caller: Caller, application_id: UUID, upload: Upload, facts: Facts, store: Store
 ) -> UUID:
-    """Start a dry run of uploaded files; return its id. If the form has a `connector`, use it, not the stored one."""
+    """Start a dry run of uploaded files; return its id. A `connector` in the form replaces the stored one."""
     target = await import_queries.target(db, application_id)
     if target is None:
         raise NotFound("Application", application_id)

@@ -1,4 +1,4 @@
-"""Finish an import inside the transaction that holds its changes: count, guard, match accounts, record the result."""
+"""Finish an import in the transaction of its changes: count, guard, match accounts, record the result."""
 
 from datetime import datetime
 

@@ -62,7 +62,7 @@ class ChangeTotals:
     """The totals of all change sets of an import."""
 
     def __init__(self) -> None:
-        # The number of rows of each file that change something (`applied`), and of new rows of each table (`added`).
+        # How many rows of each file change something (`applied`), and how many rows each table gains (`added`).
         self.applied: dict[Content, Counter[int]] = {}
         self.added = Counter[str]()
         # The permissions named in removed lines but in no added line.
@@ -222,7 +222,7 @@ class Pipeline:
             await self.log(db, line)
 
     def _account_lines(self, delta: FileDelta) -> Iterator[str]:
-        """Yield lines about the columns and rows of files that were read completely."""
+        """Yield log lines about the columns and rows of files that were read completely."""
         if delta.group.is_derived and delta.is_whole and delta.after.height:
             names = delta.after.part(0).get_column("username").head(MOST_NAMED)
             named = derived_in_words(delta.after.height, names)

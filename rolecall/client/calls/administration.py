@@ -166,7 +166,7 @@ def get_notification_message(message_id: Id) -> Call[answers.NotificationMessage
 
 
 def report_bounced_message(mail: str) -> Call[answers.BounceResult]:
-    """Mark a message as bounced if `mail`, with its headers, is a delivery report of its permanent failure."""
+    """Mark a message as bounced. `mail` is the delivery report of its permanent failure, including the headers."""
     return describe.post(answers.BounceResult, "/api/notification-messages/bounce", mail=mail)
 
 

@@ -25,7 +25,7 @@ from rolecall.web.lists import RECORD, ListSource, find_all, read_filters
 
 
 def sign_as(session: Session, caller: Caller, scope: str, action: str) -> Sign:
-    """Return a function that checks the person again in the transaction that records the export."""
+    """Return a function that checks session and rights again, in the transaction that records the export."""
 
     async def sign(db: Db) -> Author:
         author = by(AuthorKind.PERSON, caller, action, clock.now(), correlation_id.get())

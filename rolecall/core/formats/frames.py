@@ -31,7 +31,7 @@ def frame_of(items: Sequence[Any], columns: Sequence[Column]) -> "pl.DataFrame":
 def without_formulas(frame: "pl.DataFrame", columns: Sequence[Column]) -> "pl.DataFrame":
     import polars as pl
 
-    # A dash must be the last character of the class.
+    # Put the dash last in the character class, where it does not denote a range.
     starts = f"^[{''.join(FORMULA_STARTS).replace('-', '')}-]"
     texts = [pl.col(column.name) for column in columns if column.type in _TEXTS]
     return frame.with_columns(
