@@ -38,9 +38,9 @@ from bench.figures import MISSED, Found, tell
 from bench.seeding import ROWS, company
 from rolecall.tokens.model import new_secret, public_id, sha256
 
-# The minimum request rate, as a multiple of the bare program.
+# The minimum request rate, as a multiple of that of the bare program.
 BAR_BARE = 0.7
-# The minimum request rates on page 1 and on page 10,000, as multiples of the conventional program.
+# The minimum request rates on page 1 and on page 10,000, as multiples of those of the conventional program.
 BAR_PAGE, BAR_DEEP = 8, 500
 ROUNDS = 7
 # Load the conventional program for this many seconds, because its page 10,000 is slow.

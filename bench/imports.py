@@ -24,9 +24,9 @@ from bench.other_imports import conventional, raw_copy
 from bench.shaped import SHAPE_BAR, SHAPED, STANDARD, write_both
 from rolecall.core.postgres import embedded
 
-# The maximum time of each import, as a multiple of a raw COPY.
+# The maximum time of each import, as a multiple of the time of a raw COPY.
 BARS = {"first": 4.0, "changed": 1.2, "unchanged": 0.15}
-# The minimum speed, as a multiple of the conventional importer.
+# The minimum speed, as a multiple of the speed of the conventional importer.
 CONVENTION_BAR = 6
 # The maximum time of the first import of people, as a multiple of the time for as many accounts.
 PEOPLE_BAR = 2.0

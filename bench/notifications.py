@@ -50,7 +50,7 @@ class _Accept:
 
 
 def receive(told: Connection) -> None:
-    """Serve SMTP. Send the port to `told`; answer each message from it with the number of mails and the last mail."""
+    """Serve SMTP; send the port to `told`, and answer each message on `told` with the mail count and the last mail."""
 
     async def serve() -> None:
         accept, loop = _Accept(), asyncio.get_running_loop()

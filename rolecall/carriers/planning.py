@@ -51,7 +51,7 @@ def plan(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) ->
 
 
 def _require_known(request: AccessRequestDetail, account: KnownAccount | None) -> None:
-    """Require that the account exists and is matched to the person: its name may belong to another person by now."""
+    """Require that the account exists and is matched to the person: another person may have this username by now."""
     if account is None:
         raise Inexpressible(f"the last import shows no account {request.target.name}")
     if not account.is_of_person:

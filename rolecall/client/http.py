@@ -36,7 +36,7 @@ _TIMEOUT = httpx2.Timeout(60, connect=5)
 class Client:
     """The blocking client.
 
-    While the service is unavailable, it retries a call, pausing for about `patience` seconds in total. `stream` and
+    While the service is unavailable, the client retries a call, for about `patience` seconds in total. `stream` and
     `export` do not retry.
     """
 

@@ -112,7 +112,7 @@ async def get(db: Db, id: str | UUID) -> ReviewTemplate:
 
 
 async def _checked(db: Db, name: str, review: Json, facts: Facts) -> Jsonb:
-    """Validate the fields of a template's review like those of a new review; return the given ones as JSON."""
+    """Validate the fields of a template's review like those of a new review; return the given fields as JSON."""
     # The check needs some due date in the future; each review gets its own.
     raw = _body(name, review, facts.now + timedelta(days=1), facts)
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)

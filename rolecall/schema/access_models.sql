@@ -69,7 +69,7 @@ BEGIN
         SELECT * FROM (SELECT array_agg(model_id), array_agg(identity_id) FROM stale) AS s,
                       (SELECT array_agg(model_id), array_agg(identity_id) FROM fresh) AS f
     $sql$, access_model_matches('new_rows')) INTO stale_models, stale_people, fresh_models, fresh_people;
-    -- One statement for each kind of change; docs/lists.md explains why.
+    -- Use one statement for each kind of change (docs/lists.md explains why).
     IF TG_OP = 'UPDATE' THEN
         DELETE FROM access_model_members m USING unnest(stale_models, stale_people) AS s (model_id, identity_id)
         WHERE m.model_id = s.model_id AND m.identity_id = s.identity_id;

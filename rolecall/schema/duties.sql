@@ -151,7 +151,7 @@ BEGIN
         SELECT * FROM (SELECT array_agg(duty_id), array_agg(identity_id) FROM stale) AS s,
                       (SELECT array_agg(duty_id), array_agg(identity_id) FROM fresh) AS f
     $sql$, meant, assigned, live) INTO stale_duties, stale_people, fresh_duties, fresh_people USING people, which, archived;
-    -- One statement for each kind of change; docs/lists.md explains why.
+    -- Use one statement for each kind of change (docs/lists.md explains why).
     IF stale_duties IS NOT NULL THEN
         DELETE FROM duty_holders h USING unnest(stale_duties, stale_people) AS s (duty_id, identity_id)
         WHERE h.duty_id = s.duty_id AND h.identity_id = s.identity_id;

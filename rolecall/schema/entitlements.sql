@@ -65,7 +65,7 @@ DECLARE
 BEGIN
     -- Serialize with curations, which lock this table too, so that neither computes ratings without the other's changes.
     LOCK TABLE curations IN SHARE MODE;
-    -- One statement for each kind of change; docs/lists.md explains why.
+    -- Use one statement for each kind of change (docs/lists.md explains why).
     UPDATE entitlements e
     SET header = s.header, description = s.description, is_present = s.until_import IS NULL, gone_import = s.until_import,
         risk_rating = coalesce(e.curated_risk, s.risk_rating, e.risk_rating)

@@ -65,7 +65,7 @@ BEGIN
     END IF;
 END $$;
 
--- When a reviewer approves a request, mark as read the notifications of people whose response it no longer needs.
+-- When a reviewer approves a request, mark as read the notifications of people whose response the request no longer needs.
 CREATE OR REPLACE FUNCTION note_met_rules() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     met CONSTANT uuid[] := ARRAY(SELECT DISTINCT request_id FROM new_rows WHERE response = 'Approved');
@@ -287,7 +287,7 @@ BEGIN
     IF EXISTS (SELECT FROM curations WHERE owner_id IS NOT NULL) THEN
         PERFORM notify_people(ARRAY(SELECT person_or_administrators(o.owner_id)), 'Ownership', 'Application', o.application_id, o.former_owner::text)
         FROM (SELECT DISTINCT a.id AS application_id, a.owner_id, n.id AS former_owner
-              -- EXCEPT instead of a join: see note_acting_owners.
+              -- Use EXCEPT instead of a join; see note_acting_owners.
               FROM (SELECT id FROM (SELECT id, status = 'Active' AS is_active FROM new_rows EXCEPT SELECT id, status = 'Active' FROM old_rows) AS c
                     WHERE NOT is_active) AS n
               JOIN curations c ON c.owner_id = n.id JOIN entitlements e ON e.id = c.entitlement_id
@@ -320,7 +320,7 @@ BEGIN
     IF EXISTS (SELECT FROM conflict_exceptions WHERE status IN ('Pending', 'Approved')) THEN
         PERFORM notify_people(ARRAY(SELECT person FROM people_of_rule(e.rule_id) AS person WHERE person <> e.identity_id),
                               'Conflict Exception', 'Exception', e.id, 'Control')
-        -- EXCEPT instead of a join: see note_acting_owners.
+        -- Use EXCEPT instead of a join; see note_acting_owners.
         FROM (SELECT id FROM new_rows WHERE status <> 'Active' EXCEPT SELECT id FROM old_rows WHERE status <> 'Active') AS n
         JOIN conflict_exceptions e ON e.control_owner_id = n.id AND e.status IN ('Pending', 'Approved');
     END IF;

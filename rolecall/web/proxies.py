@@ -7,7 +7,7 @@ from rolecall.core.config import Network
 
 
 def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """Return the client's address: the first untrusted one, from `peer` back through `forwarded`, right to left.
+    """Return the client's address: the first untrusted one in `peer` and then `forwarded`, read from right to left.
 
     Each proxy appends the address of its client to `forwarded`. If an entry is not an address, or none is left, return
     the last trusted address instead.

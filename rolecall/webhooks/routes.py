@@ -132,7 +132,7 @@ async def _text(request: AnyRequest, _: Config) -> Carried:
 # No token is needed: the URL is a capability, because it contains the random id of the delivery.
 @operation("POST", "/{id:str}", scope=None, status=204, body=CallbackText, read_body=_text)
 async def accept_callback(db: Db, id: str, raw: str, now: datetime) -> None:
-    """Post text back to a delivery. If it is about an access request, add the text to the activity of the request."""
+    """Post text back to a delivery. If the delivery is about an access request, add the text to its activity."""
     await actions.accept_callback(db, id, raw, now)
 
 

@@ -13,7 +13,7 @@ class Row(msgspec.Struct, frozen=True):
     full: Settings = {}
     # The settings of the short form; None if the row is part of the ordinary suite.
     ci: Settings | None = None
-    # Tests of the short form that are short enough for the ordinary suite, which runs them too.
+    # Tests of the short form that the ordinary suite runs too, because they are quick.
     suite: tuple[str, ...] = ()
     # Seconds of the short form on two cores, measured or estimated.
     ci_seconds: float = 0

@@ -113,7 +113,7 @@ def drop_first_link(forgery: Forgery) -> None:
 
 
 def unlink_an_entry(forgery: Forgery) -> None:
-    """Recompute the chain without an entry, which stays in the list of entries."""
+    """Recompute the chain without its last entry, but keep the entry in the list."""
     line = forgery.lines.pop()
     number = json.loads(line)["number"]
     forgery.links = [link for link in forgery.links if int(link[1]) != number]

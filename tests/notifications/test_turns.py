@@ -47,7 +47,7 @@ async def pass_time(db: Db, days: float = 0) -> None:
 
 
 class Wish:
-    """Sofia's conflict with a requested exception. Hana owns the rule and Carla the ledger; Sam is Carla's stand-in."""
+    """A requested exception for Sofia's conflict. Hana owns the rule, Carla the ledger, and Sam is Carla's stand-in."""
 
     def __init__(self, cast: Cast, carla: UUID, sam: UUID) -> None:
         self.cast, self.hana, self.carla, self.sam = cast, cast.company.owner, carla, sam

@@ -29,7 +29,7 @@ async def _restore(db: Db, relation: Relation, application_id: UUID, number: int
     )
     # Without statistics the planner reads the rows of every application for a few keys.
     await execute(db, "ANALYZE then_valid")
-    # If the rows are assignments, this fires `note_former_holders`, schema/accounts.sql.
+    # If the rows are assignments, this fires the trigger note_former_holders in schema/accounts.sql.
     await execute(
         db,
         f"""UPDATE {relation.table} r SET until_import = {number:d} WHERE r.until_import IS NULL AND {relation.scope}

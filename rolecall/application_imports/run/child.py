@@ -33,7 +33,7 @@ _LONGEST_SECONDS = 3600.0
 # The exit code that multiprocessing reports when the fork server has ended.
 _UNKNOWN = 255
 _TOO_SLOW = "reading the files took more time than an import may take; split them, or save them as CSV"
-# Signals that often, but not always, mean that memory could not be allocated: a library aborts then, or crashes.
+# Signals that usually mean that memory could not be allocated: a library then aborts or crashes.
 CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS)
 
 _one_at_a_time = threading.Lock()

@@ -125,7 +125,7 @@ async def sign_in(db: Db, form: Form, now: datetime, request: AnyRequest, config
 
 @screen("GET", "/sign-in/{id:str}", open=True)
 async def show_link() -> HtmlPage:
-    """Ask for a click before using the link, because mail programs open links to scan them."""
+    """Require a click before the link is used, because mail programs open links to scan them."""
     return HtmlPage("sign_in_link.html")
 
 
