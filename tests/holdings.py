@@ -53,7 +53,7 @@ async def an_account(
     permissions: tuple[tuple[str, str, str, str], ...] = (),
     run: int | None = None,
 ) -> None:
-    """Create an account in the import `run`, by default a new one.
+    """Create an account that the import `run` shows; without `run`, create an import too.
 
     Each of the `permissions` consists of header, permission, access and risk.
     """

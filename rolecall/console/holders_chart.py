@@ -46,7 +46,7 @@ def _level(step: HolderStep) -> ChartLevel:
     names = step.gained if step.change > 0 else step.lost if step.change < 0 else [*step.gained, *step.lost]
     more = max(abs(step.change), len(names)) - len(names)
     who = ", ".join(names) + (f" and {more:,} more" if more else "")
-    # `_step_label` in charts.py recognizes a fall by this typographic minus.
+    # `_step_label` in charts.py recognizes a decrease by this typographic minus.
     change = f"{step.change:+,}".replace("-", "−") if step.change else "±0"
     return ChartLevel(step.moment, step.accounts, change, who, f"#{step.number}")
 

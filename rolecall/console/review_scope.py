@@ -20,7 +20,7 @@ from rolecall.identities.queries import departments
 from rolecall.reviews.model import ReviewScope
 from rolecall.settings.policy import Level
 
-# The lists of a scope. The form does not show the last two; it keeps the values that were set by the API.
+# The lists of a scope. The form does not show the last two; it keeps their values, which only the API can set.
 _LISTS = (
     *("applicationIds", "departments", "identityTypes", "entitlementIds", "modelIds"),
     *("identityIds", "entitlementOwnerIds"),

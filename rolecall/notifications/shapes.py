@@ -160,7 +160,7 @@ class KindBody(Body):
     channel: Maybe[ChannelName | None] = None
     rhythm: Maybe[RhythmName | None] = None
     is_locked: Flag | None = None
-    # Whether this kind may go to Slack and Teams, where everyone in the channel reads it.
+    # Whether this kind may be sent to Slack and Teams, where everyone in the channel reads it.
     is_chat_allowed: Flag | None = None
 
 

@@ -100,7 +100,7 @@ async def require_can_review(db: Db, item: ReviewItemDetail, person_id: UUID, no
 async def move_items(
     db: Db, caller: Caller, review: ReviewDetail, news: Sequence[NewReviewer], stage: int, now: datetime
 ) -> None:
-    """Give items and the items below them to other reviewers, discard the decisions about them, and record the moves."""
+    """Give items and the items below them to other reviewers, discard decisions about them, and record the moves."""
     given: dict[str, list[Any]] = {
         "ids": [new.item_id for new in news],
         "people": [new.reviewer_id for new in news],

@@ -245,7 +245,7 @@ items = Router(
 
 @operation("GET", "/", scope=_READ, query={})
 async def list_review_templates(db: Db, query: dict[str, Any]) -> Page[ReviewTemplate]:
-    """List the templates of reviews that repeat, ordered by name."""
+    """List the templates of recurring reviews, ordered by name."""
     return await templates.by_name(db, query["page"])
 
 

@@ -218,7 +218,7 @@ BEGIN
         SELECT id, employee_id, email_address, last_name_key, first_name_key FROM new_rows;
     ELSE
         INSERT INTO identities_to_match (identity_id, employee_id, email_address, last_name_key, first_name_key)
-        -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
+        -- Use EXCEPT instead of a join: with a cached plan for few rows, a join of many rows would take quadratic time.
         SELECT id, employee_id, email_address, last_name_key, first_name_key FROM (
             (SELECT id, employee_id, email_address, last_name_key, first_name_key, status FROM old_rows
              EXCEPT SELECT id, employee_id, email_address, last_name_key, first_name_key, status FROM new_rows)
@@ -278,7 +278,7 @@ BEGIN
         RETURN NULL;
     END IF;
     INSERT INTO past_matches AS p (account_number, identity_id, match, since, until)
-    -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
+    -- Use EXCEPT instead of a join: with a cached plan for few rows, a join of many rows would take quadratic time.
     SELECT number, identity_id, match, matched_on, moment FROM (
         SELECT number, identity_id, match, matched_on FROM old_rows WHERE identity_id IS NOT NULL
         EXCEPT SELECT number, identity_id, match, matched_on FROM new_rows) AS ended

@@ -291,7 +291,7 @@ BEGIN
         INSERT INTO audit_heads AS h (chain, number, count, hash) VALUES (the_chain, the_number, cardinality(entries), link)
         ON CONFLICT (chain) DO UPDATE SET number = EXCLUDED.number, count = h.count + EXCLUDED.count, hash = EXCLUDED.hash
     )
-    -- Leave a checkpoint that contradicts the heads, because updating it would hide tampering (docs/decisions/0089).
+    -- Do not update a checkpoint that contradicts the heads, because that would hide tampering (docs/decisions/0089).
     UPDATE audit_checkpoints c
     SET chains = the_chain || array_remove(heads.chains, the_chain),
         numbers = the_number || heads.numbers[:own - 1] || heads.numbers[own + 1:],

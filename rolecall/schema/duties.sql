@@ -484,7 +484,7 @@ BEGIN
         SELECT number, identity_id FROM old_rows WHERE identity_id IS NOT NULL EXCEPT SELECT number, identity_id FROM new_rows) AS lost;
     PERFORM keep_sides_of_accounts(numbers, former) WHERE numbers IS NOT NULL;
     INSERT INTO identities_to_evaluate (identity_id)
-    -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
+    -- Use EXCEPT instead of a join: with a cached plan for few rows, a join of many rows would take quadratic time.
     SELECT DISTINCT identity_id FROM (
         (SELECT number, identity_id FROM old_rows EXCEPT SELECT number, identity_id FROM new_rows)
         UNION ALL

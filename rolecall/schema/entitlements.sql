@@ -255,7 +255,7 @@ BEGIN
                    'kind', 'Entitlement', 'id', e.id, 'part', '',
                    'was', jsonb_build_object('acting_owner_id', CASE WHEN n.is_active THEN p.id ELSE n.id END),
                    'is', jsonb_build_object('acting_owner_id', CASE WHEN n.is_active THEN n.id ELSE p.id END))::text, ',')
-        -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
+        -- Use EXCEPT instead of a join: with a cached plan for few rows, a join of many rows would take quadratic time.
         FROM (SELECT id, status = 'Active' AS is_active FROM new_rows EXCEPT SELECT id, status = 'Active' FROM old_rows) AS n
         JOIN curations c ON c.owner_id = n.id JOIN entitlements e ON e.id = c.entitlement_id
         JOIN applications a ON a.id = e.application_id

@@ -272,7 +272,7 @@ CREATE OR REPLACE FUNCTION remind_approvers(exception uuid) RETURNS void LANGUAG
     SELECT notify_people(ARRAY(SELECT people_who_approve(exception)), 'Conflict Exception', 'Exception', exception, 'Pending');
 END;
 
--- Notify the recipients of a scheduled report that was written. If it failed, notify its owner or, without an active owner, the
+-- Notify the recipients of a scheduled report that was written. If the run failed, notify its owner or, without an active owner, the
 -- administrators.
 CREATE OR REPLACE FUNCTION notify_of_report(report uuid, run uuid, has_failed boolean) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY(

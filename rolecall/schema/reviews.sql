@@ -64,7 +64,7 @@ CREATE OR REPLACE TRIGGER show_review_items AFTER UPDATE ON review_items REFEREN
 -- Copy the status and the reviewer of items to the lists by reason.
 CREATE OR REPLACE FUNCTION keep_item_reasons() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
+    -- Use EXCEPT instead of a join: with a cached plan for few rows, a join of many rows would take quadratic time.
     UPDATE review_item_reasons x SET status = n.status, reviewer_id = n.reviewer_id
     FROM (SELECT review_id, list_key, status, reviewer_id, facts FROM new_rows
           EXCEPT SELECT review_id, list_key, status, reviewer_id, facts FROM old_rows) AS n

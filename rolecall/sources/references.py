@@ -33,7 +33,7 @@ def reference_problem(reference: str) -> str | None:
 
 
 def file_date(reference: str, config: Config) -> datetime | None:
-    """Return when the file of a secret was last written; None if it is not in a file, or the file cannot be seen."""
+    """Return when the file of a secret was last written; None if the secret is not in a file that can be accessed."""
     if not reference.startswith(FILE) or config.source_secrets is None:
         return None
     try:

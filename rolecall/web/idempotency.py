@@ -65,7 +65,7 @@ async def kept_answer(db: Db, key: Key) -> tuple[int, bytes] | None:
     )
     if kept is None or kept.digest != key.digest:
         raise Conflict("This idempotency key was used with another request; use a new key")
-    # An empty response is stored as empty bytes, so NULL always stands for a secret.
+    # An empty response is stored as empty bytes, so NULL always means that the response contained a secret.
     if kept.answer is None:
         raise Conflict(
             "This idempotency key was already used, and the response contained a secret, which is shown only once;"

@@ -189,8 +189,8 @@ def read_whole(
 ) -> FileDelta:
     """Read all rows. `on_read` gets the number of bytes processed so far.
 
-    A file that is read at once counts half when it is parsed, and completely when its rows are typed. With `is_dry`,
-    also describe in `accounts` what each setting of the shape did.
+    A file that is read at once counts half when it is parsed, and completely when its values are converted. With
+    `is_dry`, also describe in `accounts` what each setting of the shape did.
     """
     try:
         return _WholeFiles(group, files, store, zone, parting, is_dry=is_dry).read(reader, on_read)
