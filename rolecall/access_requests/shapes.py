@@ -241,7 +241,7 @@ class RespondBody(VerbBody):
     @classmethod
     def an_answer(cls, response: Response, info: ValidationInfo) -> Response:
         if "type" in info.data and (info.data["type"], response) not in RESPONSE_VERBS:
-            raise broken(f"{info.data['type']} cannot be {response}; cancel the request instead")
+            raise broken(f"A response of type {info.data['type']} cannot be {response}; cancel the request instead")
         return response
 
 

@@ -156,7 +156,9 @@ class FileShapeBody(Body):
 
     def _check_starts(self, starts: list[int]) -> None:
         if self.aligned or self.delimiter or len(self.headers or ()) != len(starts):
-            raise broken("columnStarts needs one header for each position, and excludes aligned and delimiter")
+            raise broken(
+                "A shape with columnStarts needs one header for each position, and must not have aligned or delimiter"
+            )
         if starts != sorted(set(starts)):
             raise broken("columnStarts must ascend, such as 1, 6, 15")
 

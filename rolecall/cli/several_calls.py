@@ -144,7 +144,7 @@ def log(import_id: str, follow: bool, profile: str | None) -> None:
 @click.argument("name", metavar="FILE")
 @profile_option
 def file(import_id: str, name: str, profile: str | None) -> None:
-    """Write an uploaded file of an import to stdout; FILE is its name or id.
+    """Write an uploaded file of an import to stdout. FILE is the name or the id of the file.
 
     Example: `rolecall import file 0192e4a0-7c1e-7000-8000-000000000001 users.csv`
     """

@@ -193,18 +193,18 @@ async def _ask(
             async for chunk in answer.content.iter_any():
                 content += chunk
                 if len(content) > _MOST_BYTES:
-                    raise Unreachable("its answer is too long")
+                    raise Unreachable("its response is too long")
     except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-        raise Unreachable("it does not answer") from error
+        raise Unreachable("it does not respond") from error
     # The token endpoint responds to an invalid or used code with a client error (RFC 6749, section 5.2).
     if method == "POST" and 400 <= status < 500:
         raise SignInRefused("Your provider did not accept the sign-in")
     if status != 200:
-        raise Unreachable(f"it answers {status}")
+        raise Unreachable(f"it responded with {status}")
     try:
         return msgspec.json.decode(content, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise Unreachable("its answer cannot be read") from error
+        raise Unreachable("its response cannot be read") from error
 
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -214,4 +214,4 @@ def _read(struct: type[T], answer: Mapping[str, Any]) -> T:
     try:
         return msgspec.convert(answer, struct)
     except msgspec.ValidationError as error:
-        raise Unreachable(f"its answer is invalid: {error}") from error
+        raise Unreachable(f"its response is invalid: {error}") from error

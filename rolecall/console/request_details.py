@@ -95,7 +95,8 @@ def reviewer_for(
 ) -> UUID | None:
     """Return the pending reviewer for whom the person responds, preferably themselves; None if there is none.
 
-    If the person may not respond for any such reviewer, return the first: the response is then refused with a reason.
+    If the person is not allowed to respond for any of them, return the first: the response is then refused with a
+    reason.
     """
     if awaited is None:
         return None

@@ -86,7 +86,7 @@ def _review(row: _ReviewRow, context: FactContext) -> NotificationFacts:
             result=owned,
             why="You own the review"
             if row.is_owner
-            else "You are an administrator; the owner of the review is inactive or did this",
+            else "You are an administrator; the owner of the review is inactive or took this action",
             link=f"/reviews/{row.review_id}",
             is_current=row.part != "ReviewOverdue" or row.is_open,
         )

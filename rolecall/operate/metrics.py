@@ -152,7 +152,7 @@ async def _imports(db: Db, now: datetime) -> Iterator[Metric]:
             Metric(
                 "schedules_skipped_total",
                 MetricType.COUNTER,
-                "Times a schedule was due while its previous import was still running.",
+                "Number of times that a schedule was due while its previous import was still running.",
                 [("", {}, numbers.skipped)],
             ),
             Metric("import_rows_total", MetricType.COUNTER, "Rows of imported files, by outcome.", rows),

@@ -118,7 +118,9 @@ def _require_fitting(item: ReviewItemDetail, body: DecideBody) -> None:
         if item.entitlement is None or item.entitlement.kind != EntitlementKind.PERMISSION:
             raise Invalid.on("decision", "Only the access to a permission can be changed; keep or revoke this item")
         if RANK[body.access] == 0 or RANK[body.access] >= RANK[item.access]:
-            raise Invalid.on("access", f"Access must be lower than {item.access} but not None; Revoke removes access")
+            raise Invalid.on(
+                "access", f"Access must be lower than {item.access} but not None; to remove the access, decide Revoke"
+            )
     verdict = item.recommendation.verdict
     if is_blank(body.comment) and verdict and _is_against(body.decision, verdict):
         raise Invalid.on("comment", _AGAINST.format(verdict))

@@ -73,7 +73,7 @@ BEGIN
     IF TG_OP = 'UPDATE' THEN
         DELETE FROM access_model_members m USING unnest(stale_models, stale_people) AS s (model_id, identity_id)
         WHERE m.model_id = s.model_id AND m.identity_id = s.identity_id;
-        -- EXECUTE, so that the statement is planned each time: the best plan for one identity is not the best for thousands.
+        -- Use EXECUTE, so that the statement is planned each time: the best plan for one identity is not the best for thousands.
         EXECUTE 'UPDATE access_model_members m SET list_key = n.list_key
                  FROM new_rows n WHERE n.id = m.identity_id AND n.list_key <> m.list_key';
     END IF;

@@ -136,7 +136,7 @@ DECLARE
     assigned text := CASE WHEN people IS NULL AND NOT are_held_widely(which) THEN 'CROSS JOIN LATERAL assignments_of(e.number, now_import()) AS s'
                           ELSE 'JOIN assignments s ON s.permission_number = e.number' END;
 BEGIN
-    -- EXECUTE, so that the statement is planned each time: the best plan for one person is not the best for all.
+    -- Use EXECUTE, so that the statement is planned each time: the best plan for one person is not the best for all.
     EXECUTE format($sql$
         WITH held AS MATERIALIZED (
             SELECT e.duty_id, a.identity_id FROM duty_entitlements e %2$s JOIN accounts a ON a.number = s.holder_number

@@ -8,7 +8,7 @@ _SOON = timedelta(days=30)
 
 
 async def problems(db: Db, now: datetime) -> list[str]:
-    """Find pushes that have no token, or whose last token has expired or expires soon; skip archived applications."""
+    """Describe pushes that have no token, or whose last token expired or expires soon. Skip archived applications."""
     rows = await fetch_rows(
         db,
         # `until` is NULL only if there is no token: HAVING excludes pushes with a token that never expires.

@@ -16,9 +16,7 @@ from rolecall.core.dialing import Blocked, check_address
 from rolecall.sources.model import SourceFailed
 
 NOT_LISTED = "{host} is not in ROLECALL_SOURCE_HOSTS; an operator must add it"
-PRIVATE = (
-    "the address of {host} is private or special; to allow it, an operator adds its network to ROLECALL_SOURCE_HOSTS"
-)
+PRIVATE = "the address of {host} is private or special; an operator must add its network to ROLECALL_SOURCE_HOSTS"
 UNENCRYPTED = "the connection to {host} is not encrypted, which is allowed only in a network of ROLECALL_SOURCE_HOSTS"
 
 

@@ -27,7 +27,7 @@ _ROLES = ("Officers", "Preparers"), ("Approvers", "Releasers")
 
 
 async def a_company_with_a_bank(client: httpx2.AsyncClient, db: Db) -> tuple[Company, UUID]:
-    """Let Noor prepare payments in the ledger and in the bank."""
+    """Create a company in which Noor prepares payments in the ledger and in the bank."""
     company = await a_company(db, response="Block")
     bank = await an_application(db, "Finance Bank")
     run = await some_groups(db, bank, {"Releasers": "", "Preparers": ""})

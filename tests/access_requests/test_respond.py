@@ -248,7 +248,7 @@ async def test_provisioning_cannot_be_rejected(client: httpx2.AsyncClient, db: D
     answer = await do(client, id, "respond", type="Resolve", response="Rejected", reviewerId=cast.peter)
 
     assert answer.json()["errors"] == [
-        {"field": "response", "message": "Resolve cannot be Rejected; cancel the request instead"}
+        {"field": "response", "message": "A response of type Resolve cannot be Rejected; cancel the request instead"}
     ]
 
 

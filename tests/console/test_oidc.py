@@ -170,7 +170,7 @@ async def test_unavailable_provider_is_reported_above_the_password_form(config: 
         answer = await client.get("/sign-in/oidc")
 
     assert answer.status_code == 503
-    assert "is not available: it does not answer" in answer.text
+    assert "is not available: it does not respond" in answer.text
     assert 'name="password"' in answer.text
 
 

@@ -41,7 +41,7 @@ def _elements(cell: str) -> list[str]:
     try:
         found = msgspec.json.decode(text, type=list[object])
     except msgspec.DecodeError:
-        raise BrokenFile(f"{text[:50]} is not a JSON array; set shape.split to its separator") from None
+        raise BrokenFile(f"{text[:50]} is not a JSON array; set shape.split to the separator of its values") from None
     plain = (
         each if isinstance(each, str) else msgspec.json.encode(each).decode() for each in found if each is not None
     )

@@ -199,7 +199,7 @@ class ShapedTable:
         """
         across = self.across(matrix)
         if not across:
-            raise BrokenFile("shape.unpivot keeps every column of the file, so no matrix is left")
+            raise BrokenFile("shape.unpivot keeps every column of the file, so no column is left for the matrix")
         index = ["line", *(str(i) for i in range(len(self.headers)) if str(i) not in across)]
         cell = pl.col("cell").str.strip_chars()
         nothing = {""} if matrix.cells != "Access" else {"", *NO_ACCESS} - {word.strip().lower() for word in words}

@@ -293,5 +293,6 @@ async def _hold(db: Db, run: ImportRun, result: BuildResult) -> None:
         reason=result.message,
         lowers_risk=result.lowers_risk,
     )
-    until = "a person who did not supply it continues it" if result.lowers_risk else "it is continued"
-    await actions.log_line(db, run.id, f"Held: {result.message}. Nothing is applied until {until}", clock.now())
+    who = "a person who did not supply the data" if result.lowers_risk else "someone"
+    line = f"Held: {result.message}. Nothing is applied until {who} continues the import"
+    await actions.log_line(db, run.id, line, clock.now())

@@ -93,7 +93,7 @@ async def carry_out(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -
 
 
 def _after(form: Form, id: str) -> str:
-    """Return the next page: the page of the request if the form was sent from there, else the page of the carrier."""
+    """Return the URL of the next page: of the request if the form was sent from there, otherwise of the carrier."""
     back = first(form, "back")
     return back if back.startswith("/requests") else f"/applications/{id}/carrier"
 
