@@ -162,7 +162,7 @@ async def _as_stored(db: Db, body: B) -> B:
     ]
     # The body was checked for repeated names, but two spellings may mean one group or permission.
     problems = [
-        Problem(f"access.{n}.{kind}s", f"{kind.title()}s must name each {kind} once")
+        Problem(f"access.{n}.{kind}s", f"{kind.title()}s must not name a {kind} twice")
         for n, each in enumerate(access)
         for kind, names in (("group", each.groups), ("permission", [asked.key for asked in each.permissions]))
         if len(set(names)) < len(names)

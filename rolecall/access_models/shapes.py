@@ -144,14 +144,14 @@ class GrantsBody(Body):
     @classmethod
     def each_group_once(cls, groups: list[str]) -> list[str]:
         if len(set(groups)) < len(groups):
-            raise broken("{name} must name each group once")
+            raise broken("{name} must not name a group twice")
         return groups
 
     @field_validator("permissions")
     @classmethod
     def each_permission_once(cls, permissions: list[ModelPermissionBody]) -> list[ModelPermissionBody]:
         if len({each.key for each in permissions}) < len(permissions):
-            raise broken("{name} must name each permission once")
+            raise broken("{name} must not name a permission twice")
         return permissions
 
 
@@ -161,7 +161,7 @@ class ModelAccessBody(GrantsBody):
 
 def _each_application_once(access: list[ModelAccessBody]) -> list[ModelAccessBody]:
     if len({each.application_id for each in access}) < len(access):
-        raise broken("{name} must name each application once")
+        raise broken("{name} must not name an application twice")
     return access
 
 

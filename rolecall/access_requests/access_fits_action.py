@@ -18,7 +18,7 @@ from rolecall.core.errors import Problem
 from rolecall.settings.policy import Level, RequestAction
 
 _LOWERING = frozenset({RequestAction.REMOVE, RequestAction.SUSPEND})
-TWICE = Problem("privileges", "Privileges must name each permission once")
+TWICE = Problem("privileges", "Privileges must not name a permission twice")
 
 
 def not_lowered(new: NewRequest, places: Iterable[int]) -> list[Problem]:

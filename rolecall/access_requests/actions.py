@@ -339,7 +339,7 @@ async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> No
         if name not in standing:
             problems.append(Problem(field, "The request does not contain this privilege"))
         elif name in names[:index]:
-            problems.append(Problem(field, "Approved access must name each permission once"))
+            problems.append(Problem(field, "Approved access must not name a permission twice"))
         elif lowered.access is None:
             problems.append(Problem(f"{field}.access", "Access is required"))
         elif lowered.access != standing[name][0] and RANK[lowered.access] >= RANK[standing[name][0]]:

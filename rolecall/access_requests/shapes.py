@@ -202,7 +202,7 @@ class PrivilegeBody(PermissionNameBody):
 
 def _once(privileges: list[PrivilegeBody]) -> list[PrivilegeBody]:
     if len({privilege.key for privilege in privileges}) < len(privileges):
-        raise broken("{name} must name each permission once")
+        raise broken("{name} must not name a permission twice")
     return privileges
 
 

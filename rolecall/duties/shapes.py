@@ -206,7 +206,7 @@ class NewDuty(DutyChanges):
 
 def _two_at_least(duties: list[UUID]) -> list[UUID]:
     if len(set(duties)) < len(duties):
-        raise broken("{name} must name each duty once")
+        raise broken("{name} must not name a duty twice")
     if len(duties) < 2:
         raise broken("{name} must name at least two duties to keep apart")
     return duties

@@ -101,7 +101,7 @@ def _or_none(value: object, read: ValidatorFunctionWrapHandler) -> object:
 
 def _tags_differ(tags: list[str]) -> list[str]:
     if len({fold(tag) for tag in tags}) < len(tags):
-        raise broken("{name} must name each tag once")
+        raise broken("{name} must not name a tag twice")
     return tags
 
 

@@ -216,10 +216,10 @@ async def test_duplicate_names_are_rejected(client: httpx2.AsyncClient, db: Db) 
     again = await client.post(PATH, json={"name": "x", "access": [{"applicationId": crm}, {"applicationId": crm}]})
 
     assert [problem["message"] for problem in answer.json()["errors"]] == [
-        "Groups must name each group once",
-        "Permissions must name each permission once",
+        "Groups must not name a group twice",
+        "Permissions must not name a permission twice",
     ]
-    assert again.json()["errors"] == [{"field": "access", "message": "Access must name each application once"}]
+    assert again.json()["errors"] == [{"field": "access", "message": "Access must not name an application twice"}]
 
 
 async def test_name_in_another_models_draft_is_taken(client: httpx2.AsyncClient, db: Db) -> None:

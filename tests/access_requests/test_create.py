@@ -119,7 +119,9 @@ async def test_same_privilege_twice_is_rejected(client: httpx2.AsyncClient, db: 
 
     answer = await create(client, action="Add", applicationId=str(crm), group="Clerks", privileges=twice)
 
-    assert answer.json()["errors"] == [{"field": "privileges", "message": "Privileges must name each permission once"}]
+    assert answer.json()["errors"] == [
+        {"field": "privileges", "message": "Privileges must not name a permission twice"}
+    ]
 
 
 async def test_same_idempotency_key_creates_one_request(client: httpx2.AsyncClient, db: Db) -> None:

@@ -106,7 +106,7 @@ async def test_privilege_is_restored_once_in_any_spelling(client: httpx2.AsyncCl
 
     answer = await ask(client, cast, "Restore", named("Post"), named("POST"))
 
-    assert answer["errors"] == [{"field": "privileges", "message": "Privileges must name each permission once"}]
+    assert answer["errors"] == [{"field": "privileges", "message": "Privileges must not name a permission twice"}]
 
 
 async def test_account_without_privileges_is_restored_once(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:

@@ -221,7 +221,9 @@ async def test_two_spellings_of_one_permission_are_rejected_as_duplicates(
     answer = await asked(client, ledger, ("Books", "Post"), ("Books", "POST"))
 
     assert answer.status_code == 400
-    assert answer.json()["errors"] == [{"field": "privileges", "message": "Privileges must name each permission once"}]
+    assert answer.json()["errors"] == [
+        {"field": "privileges", "message": "Privileges must not name a permission twice"}
+    ]
 
 
 async def test_group_that_is_the_target_of_a_request_gets_its_stored_spelling(
@@ -268,8 +270,8 @@ async def test_model_names_are_matched_ignoring_case(client: httpx2.AsyncClient,
     access |= {"groups": ["Clerks", "clerks"], "permissions": [*permissions, {"header": "Books", "permission": "Post"}]}
     changed = await client.patch(f"{MODELS}/{made.json()['id']}", json={"access": [access]})
     assert changed.json()["errors"] == [
-        {"field": "access.0.groups", "message": "Groups must name each group once"},
-        {"field": "access.0.permissions", "message": "Permissions must name each permission once"},
+        {"field": "access.0.groups", "message": "Groups must not name a group twice"},
+        {"field": "access.0.permissions", "message": "Permissions must not name a permission twice"},
     ]
 
 

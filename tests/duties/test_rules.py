@@ -76,7 +76,7 @@ async def test_malformed_rules_are_refused_with_clear_messages(client: httpx2.As
 
     one = "Conflicts must name at least two duties to keep apart"
     assert await problems(conflicts=both[:1]) == {"conflicts": one}
-    assert await problems(conflicts=[both[0]] * 2) == {"conflicts": "Conflicts must name each duty once"}
+    assert await problems(conflicts=[both[0]] * 2) == {"conflicts": "Conflicts must not name a duty twice"}
     nothing = "00000000-0000-4000-8000-000000000000"
     assert await problems(conflicts=[both[0], nothing]) == {"conflicts": f"Duty with id {nothing} not found"}
     own = "Without must name a duty that is not among the conflicting duties"
