@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of orphaned database processes, so that their CPU time is included in ours."""
+    """Become the parent of orphaned database processes, so that their CPU time is added to that of this process."""
     set_child_subreaper = 36
     ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
 

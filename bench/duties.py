@@ -127,7 +127,7 @@ async def a_request(db: Db, there: UUID, place: int) -> float:
 
 
 async def requests(db: Db, there: UUID) -> float:
-    """Return the slowdown of a request by the check of duties, in percent, from medians with and without rules."""
+    """Return by how many percent the check of duties slows a request, from medians with and without rules."""
     took: dict[bool, list[float]] = {True: [], False: []}
     for n in range(ROUNDS):
         # Alternate the order, because the second request for a person finds warm caches.

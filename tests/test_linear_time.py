@@ -1,4 +1,4 @@
-"""Test that hostile texts and long hierarchies take linear time; quadratic time is minutes at these lengths."""
+"""Test that hostile texts and long hierarchies take linear time; quadratic code would take minutes."""
 
 import time
 from collections.abc import Callable

@@ -38,7 +38,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER note_former_holders AFTER UPDATE ON assignments REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_former_holders();
--- The import number that means the present, later than every real import: the range of a row contains it if the row is still valid.
+-- The import number that means the present. It is higher than every real one, so the range of each row that is still valid contains it.
 CREATE OR REPLACE FUNCTION now_import() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 2147483646;
 -- Return the assignments of a permission. If `as_of` is null, return all assignments with their ends. Otherwise return only the assignments
 -- that are valid after the import `as_of`, without their ends.

@@ -54,8 +54,8 @@ BEGIN
     WHERE e.id = ANY (ended) ORDER BY e.number;
 END $$;
 
--- For each conflict that a change ended, record the change and its author, and notify the people of the rule (people_of_rule). Delete the
--- stored sides of the other conflicts: the sides of a conflict that has not ended can be computed from the access.
+-- For each of these conflicts that a change ended, record the change and its author, and notify the people of the rule (people_of_rule).
+-- Delete the stored sides of those that have not ended: their sides can be computed from the access.
 CREATE OR REPLACE FUNCTION record_ends(conflicts_before uuid[], said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     ended uuid[] := ARRAY(SELECT id FROM conflicts WHERE id = ANY (conflicts_before) AND until IS NOT NULL);

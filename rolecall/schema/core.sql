@@ -8,7 +8,7 @@
 CREATE OR REPLACE FUNCTION written_on() RETURNS timestamptz STABLE LANGUAGE sql RETURN
     coalesce((nullif(current_setting('rolecall.author', true), '')::jsonb ->> 'createdDate')::timestamptz, now());
 
--- The number of rows between two stored keys of a list, and the number of changes after which a writer folds the pending changes.
+-- list_stride: the number of rows between two stored keys of a list. list_patience: the number of changes after which a writer folds them.
 CREATE OR REPLACE FUNCTION list_stride() RETURNS int IMMUTABLE LANGUAGE sql RETURN 1000;
 CREATE OR REPLACE FUNCTION list_patience() RETURNS int IMMUTABLE LANGUAGE sql RETURN 256;
 
@@ -26,7 +26,8 @@ CREATE OR REPLACE FUNCTION take_list(list text) RETURNS boolean LANGUAGE sql BEG
            AND pg_try_advisory_xact_lock(hashtext('list'), hashtext(list));
 END;
 
--- Fold the changes into the contents, in one statement and therefore from one snapshot. Do nothing if take_list cannot lock the list.
+-- Fold the pending changes of a list into list_contents, in one statement and therefore from one snapshot. Do nothing if take_list cannot
+-- lock the list.
 CREATE OR REPLACE FUNCTION fold_list(the_list text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     uneven jsonb[];

@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION like_wildcard(wildcard text) RETURNS text IMMUTABLE P
 CREATE OR REPLACE FUNCTION look_of(name text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     regexp_replace(username_skeleton(name), '[\s' || zero_width() || ']+', '', 'g');
 
--- Return whether a name looks like a name that a pattern matches. A null pattern matches everything.
+-- Return whether a pattern matches a name, or a name that looks the same (look_of). A null pattern matches everything.
 CREATE OR REPLACE FUNCTION looks_like(name text, wildcard text) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     look_of(name) LIKE like_wildcard(look_of(wildcard));
 

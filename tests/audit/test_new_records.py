@@ -59,7 +59,7 @@ async def test_new_record_that_is_renamed_at_once_has_its_last_name(db: Db) -> N
 async def test_total_of_the_list_has_all_entries_of_a_large_transaction(
     client: httpx2.AsyncClient, db: Db, count: int
 ) -> None:
-    """`chain_notes` writes the list changes of up to twice `list_stride()` entries; beyond that, the trigger does."""
+    """For up to twice `list_stride()` entries, `chain_notes` writes the list changes; for more, the trigger does."""
     await execute(db, _ADA.replace("VALUES (", "SELECT ").replace("now())", f"now() FROM generate_series(1, {count})"))
 
     found = (await client.get("/api/audit-events", params={"page": 6})).json()

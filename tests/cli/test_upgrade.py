@@ -200,8 +200,8 @@ def contents(db: psycopg.Connection) -> dict[str, list[dict[str, object]]]:
     }
 
 
-# What migrations dropped or renamed before the first release. Later migrations may not drop or rename anything, because
-# the previous version of the service must work with the new schema.
+# What migrations dropped or renamed before the first release. Later migrations must not drop or rename anything,
+# because the previous version of the service must work with the new schema.
 DROPPED = {
     ("0040_stored_pages.sql", "DROP TABLE"),
     ("0046_requested_exceptions.sql", "RENAME COLUMN"),

@@ -51,7 +51,7 @@ VIEWS = [
     "/notifications?isRead=false",
     "/settings/outbox?outcome=sent",
 ]
-# For lists whose rows in the console have no link with the id: the field of an exported item that its row shows.
+# Lists whose rows in the console do not link to the record by its id, each with an exported field that the row shows.
 SHOWN = {
     "access-model-members": "lastName",
     "audit-events": "number",

@@ -44,12 +44,13 @@ def test_screens_that_write_need_a_scope() -> None:
         ("POST", "/account"),
         ("POST", "/notifications/read"),
         ("POST", "/notifications/preferences"),
-        # The relation decides: the person in conflict requests an exception; the owner of the rule and another person
-        # approve it.
+        # No scope is needed, only a relation: the person in conflict requests an exception; the owner of the rule and
+        # another person approve it.
         ("POST", "/conflicts/{id:str}/except"),
         ("POST", "/conflicts/{id:str}/approve"),
         ("POST", "/conflicts/{id:str}/withdraw"),
-        # The relation decides: reviewers decide and submit their own items; owners of applications accept risks.
+        # No scope is needed, only a relation: reviewers decide and submit their own items; owners of applications
+        # accept risks.
         *(("POST", f"/review-items/{{id:str}}/{verb}") for verb in ("decide", "undo", "accept")),
         *(("POST", f"/reviews/{{id:str}}/{verb}") for verb in ("decide", "submit")),
     }

@@ -129,7 +129,7 @@ async def test_role_of_the_last_active_administrator_cannot_be_removed(db: Db, a
 async def test_offboarding_of_an_administrator_does_not_deadlock_with_their_own_write(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID, clean_database: str
 ) -> None:
-    """A person's write locks their session first and may then wait for the administrators' lock."""
+    """A write by a person first locks the person's session, and may then wait for the lock of the administrators."""
     await another(db)
     link = await console.create_link(db, ada, clock.now())
     assert await console.sign_in_by_link(db, link, clock.now())

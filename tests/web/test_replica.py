@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 
 
 class Standby:
-    """A server that streams from the test server."""
+    """A standby that replicates the test server."""
 
     def __init__(self, database_url: str, folder: Path) -> None:
         self.folder = folder

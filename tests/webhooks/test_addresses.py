@@ -238,7 +238,7 @@ async def test_plain_http_is_sent_only_to_allowed_networks(
 
 
 class TestOpened:
-    """Tests with 127.0.0.0/8 allowed, as in most webhook tests."""
+    """Test with 127.0.0.0/8 allowed, as in most webhook tests."""
 
     @pytest.fixture
     def config(self, config: Config) -> Config:

@@ -163,7 +163,7 @@ async def test_every_delivery_arrives_and_repeats_only_after_unknown_outcomes(
         for round in range(rounds):
             await ask(db, applications, identity)
             if round in kills:
-                # Kill while new deliveries are being sent.
+                # Kill a worker while it sends the new deliveries.
                 await asyncio.sleep(random.uniform(0, 0.05))
                 worker = workers[kills.index(round) % 2]
                 await worker.kill()
