@@ -234,7 +234,7 @@ async def _groups(db: Db, run: FinishedImport, names: Sequence[str]) -> dict[str
 
 
 async def _known_groups(db: Db, run: FinishedImport, requests: Sequence[AccessRequestDetail]) -> set[Key]:
-    """Return the keys of the groups of any import that have the name of a requested privilege."""
+    """Return the keys of all groups, of any import, whose name is the name of a requested privilege."""
     names = {privilege.permission.permission for request in requests for privilege in request.target.privileges}
     rows = await fetch_rows(
         db,

@@ -18,7 +18,7 @@ from rolecall.core.paging import LAST_KEY, FrozenListing, Page, fetch_frozen, fe
 
 AsOf = int | None
 T = TypeVar("T")
-# Stands for the present, because Python has no infinite time.
+# A time after every stored time, which means the present; Python has no infinite time.
 _LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
 
 _ACCOUNT_ITEM = """

@@ -149,7 +149,7 @@ class PermissionNameBody(Body):
 
     header: Text256 = ""
     section: Text256 = ""
-    # Validate the default too, because a name may be left out only if a section is given.
+    # Validate the default too: a permission without a name is valid only with a section.
     permission: Text256 = Field("", validate_default=True)
 
     @field_validator("permission")

@@ -99,7 +99,7 @@ class UnpivotBody(Body):
     @model_validator(mode="after")
     def keep_or_columns(self) -> "UnpivotBody":
         if (self.keep is None) == (self.columns is None):
-            raise broken("A matrix needs either keep or columns")
+            raise broken("A matrix must have either keep or columns, not both")
         return self
 
 
@@ -147,7 +147,7 @@ class FileShapeBody(Body):
     @model_validator(mode="after")
     def one_header(self) -> "FileShapeBody":
         if self.header_line and self.headers:
-            raise broken("A shape has headerLine or headers, not both")
+            raise broken("A shape must not have both headerLine and headers")
         if self.aligned and (self.delimiter or self.headers):
             raise broken("A shape with aligned must not have delimiter or headers")
         if self.column_starts:

@@ -91,7 +91,7 @@ async def newest_first(db: Db, page: int, which: Filter) -> Page[AuditEventItem]
         return await fetch_listed(
             db, EVENTS, page, entity_id=which.entity_id, caller_id=which.caller_id, action_key=key
         )
-    # Scan the index on time, so that the cost is proportional to the number of entries in the range.
+    # Scan the index of creation times, so that the cost is proportional to the number of entries in the range.
     return await fetch_page(
         db,
         _item,

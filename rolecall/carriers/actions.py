@@ -1,4 +1,4 @@
-"""Set and remove the carrier of an application; preview its requests, release held ones, or give it others."""
+"""Set and remove the carrier of an application; preview its requests, release held ones, or give it further ones."""
 
 from collections.abc import Iterator
 from contextlib import suppress

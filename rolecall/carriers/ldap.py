@@ -92,7 +92,7 @@ class _Change:
             answer = self._connection.search(base, scope, test, wanted, timeout=self._seconds)
         except self._bonsai.errors.NoSuchObjectError:
             raise CannotCarryOut(f"the directory has no entry {base}") from None
-        # A reference to another directory is not an entry.
+        # A referral to another directory is not an entry.
         found = [entry for entry in answer if not isinstance(entry, self._bonsai.LDAPReference)]
         if len(found) > 1:
             raise CannotCarryOut(f"the directory has {len(found)} entries with the {attribute} {name}")

@@ -119,7 +119,7 @@ def _check(folder: Path) -> None:
 
 
 def _wipe(folder: Path) -> None:
-    """Delete the database and the files of a demo that was killed during set-up; first stop its database if it runs."""
+    """Delete the database and files of a demo that was killed during set-up; first stop its database if necessary."""
     import shutil
     from contextlib import suppress
 

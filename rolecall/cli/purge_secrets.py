@@ -24,6 +24,7 @@ def purge_secrets(application: str, data_dir: Path | None) -> None:
 
     Example: `rolecall purge-secrets Payroll`
     """
+    from rolecall.core.text import counted
 
     async def act(_: "Config", db: "Db") -> "Counter[str]":
         from rolecall.application_imports.apply.purge import purge_secrets as purge
@@ -37,6 +38,6 @@ def purge_secrets(application: str, data_dir: Path | None) -> None:
 
     removed = with_database(data_dir, act)
     for name, rows in sorted(removed.items()):
-        click.echo(f"{name}: removed from {rows:,} records")
+        click.echo(f"{name}: removed from {counted(rows, 'record')}")
     if not removed:
         click.echo(f"{application} has no metadata that looks like a secret", err=True)

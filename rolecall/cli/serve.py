@@ -16,7 +16,9 @@ MOST_PROCESSES = 4
 @click.command
 @host_option
 @port_option
-@click.option("--workers", type=click.IntRange(1, 64), help="API processes. Default: one per core, at most four.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), help="Number of API processes. Default: one per core, at most four."
+)
 @data_dir_option
 def serve(host: str, port: int, workers: int | None, data_dir: Path | None) -> None:
     """Run the whole service on this machine: database, migrations, API and worker.
@@ -45,7 +47,7 @@ def api(host: str, port: int, with_parent: bool) -> None:
     from rolecall.cli.supervisor import check_port
 
     if not with_parent:
-        # With a supervisor this check would fail, because its API processes share the port.
+        # Skip the check below a supervisor, whose API processes share the port.
         check_port(host, port)
     run_role(lambda config, stop: serve_http(config, stop, host, port), with_parent)
 

@@ -148,8 +148,8 @@ def all_asking(person: Person, type: RequirementType) -> Whole[AccessRequestItem
     )
 
 
-# Imports that failed recently without a later success of the application, and imports that the guard holds. The range
-# has both bounds: with only one, the planner would expect a third of the rows of the table.
+# Imports that failed recently and were not followed by a finished import of the same application, and imports that the
+# guard holds. The range has both bounds: with only one, the planner would expect a third of the rows of the table.
 _TROUBLED = f"""
     FROM (SELECT f.id FROM application_imports f
           WHERE f.status = 'Failed' AND f.list_key >= time_key(%(since)s, 0) AND f.list_key < {LAST_KEY}

@@ -254,7 +254,7 @@ def secret_key(text: str) -> bytes:
     except ValueError:
         key = b""
     if len(key) != SECRET_KEY_BYTES:
-        # Omit the value: this may be logged.
+        # Omit the value, because this message may be logged.
         raise ConfigError("ROLECALL_SECRET_KEY is not 64 hexadecimal digits, as `openssl rand -hex 32` prints them")
     return key
 

@@ -119,7 +119,7 @@ async def holders_of(
 async def history_of(
     db: Db, entitlement: EntitlementItem, page: int, as_of: datetime | None, now: datetime
 ) -> Page[Holding]:
-    """List everyone who ever held an entitlement, newest first; up to a past moment if one is given."""
+    """List everyone who ever held an entitlement, newest first. With `as_of`, leave out what began after it."""
     return await _listed(db, _HISTORY, entitlement, page, as_of, now)
 
 

@@ -29,7 +29,7 @@ _STATE = """SELECT e.id, coalesce(t.import_number, 0) AS import_number, coalesce
             LEFT JOIN matchings m ON m.application_id = e.application_id WHERE e.id = ANY(%(ids)s)"""
 
 
-# The holder counts of each entitlement, with the import and the matching as of which they are computed.
+# The holder counts of each entitlement, with the import and the matching that they are computed from.
 _COUNTED = f"""SELECT s.id, s.import_number, s.matching, counted.accounts, counted.identities FROM ({_STATE}) AS s
     CROSS JOIN LATERAL (
         SELECT count(DISTINCT h.account) AS accounts, count(DISTINCT o.identity_id) AS identities

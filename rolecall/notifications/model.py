@@ -173,7 +173,7 @@ MEANINGS = {
     NotificationKind.SCHEDULE_FAILED: "A scheduled import of your application failed",
     NotificationKind.WEBHOOK_FAILING: "A webhook keeps failing or was disabled",
     NotificationKind.CHANNEL_FAILING: "E-mail, Slack or Teams cannot be reached",
-    NotificationKind.REPORT: "A scheduled report that you receive was written, or one of yours failed",
+    NotificationKind.REPORT: "A scheduled report that you receive was written, or one that you own failed",
     NotificationKind.OWNERSHIP: "The owner of groups or permissions left, and you act in their place",
     NotificationKind.CONFLICT_OPENED: "People hold duties that a rule of yours keeps apart",
     NotificationKind.CONFLICT_ENDED: "A change of a duty, a rule or a name ended conflicts of a rule that you own",

@@ -332,7 +332,7 @@ async def _note_health(db: Db, channel: Channel, ended: Sequence[EndedMessage], 
         await mark_working(db, channel)
         # The channel worked for other messages, so it is not paused; only these messages wait.
         return now + PAUSES[0] if faults else None
-    # Set the author: the trigger that notifies administrators reads the time from it.
+    # Set the author and the time of this transaction: the trigger that notifies administrators reads this time.
     await sign(db, by_system("note_failing_channel", now))
     return await mark_failing(db, channel, faults[-1].response, now)
 

@@ -306,7 +306,7 @@ _CHECKS = [
         "webhooks",
         _hooks,
         "none is failing",
-        "see the attempts (`rolecall delivery list`), fix the receiver, enable the webhook, recover parked deliveries",
+        "see the attempts (`rolecall delivery list`), fix the receiver, enable the webhook, and recover its deliveries",
     ),
     DatabaseCheck(
         "notifications",
@@ -326,7 +326,7 @@ _CHECKS = [
         "tokens",
         _tokens,
         "the owner of every API token may use its scopes",
-        "create a token for the program (`rolecall token create`), which belongs to no person; revoke the old one",
+        "create a token without an owner for the program (`rolecall token create`), and revoke the old one",
         CheckState.WARNING,
     ),
     DatabaseCheck(

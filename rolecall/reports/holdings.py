@@ -22,8 +22,8 @@ _ENTITLEMENT = "e.id, e.kind, e.header, e.section, e.name, e.display_name, e.ris
 # The version `v` of an account `x` that is valid as of an import.
 _VERSION = """LEFT JOIN account_versions v ON v.account_number = x.number AND v.from_import <= {number}
     AND (v.until_import IS NULL OR v.until_import > {number})"""
-# The holdings `h` of entitlements `e` in applications `a`, computed for each entitlement if a filter leaves only few
-# entitlements, otherwise for each application.
+# The holdings `h` of entitlements `e` in applications `a`: computed for each entitlement if a filter selects only a few
+# of them, otherwise for each application.
 _OF_EACH = """{entitlements} e JOIN applications a ON a.id = e.application_id {joins}
     CROSS JOIN LATERAL holdings_of(e.id, {as_of}) AS h
     -- Exclude holdings under a former name: the former name has its own rows.

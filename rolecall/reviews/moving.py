@@ -66,7 +66,7 @@ async def _require_not_passed_on(db: Db, item: ReviewItemDetail, person_id: UUID
         person=person_id,
     )
     if name:
-        raise Invalid.on("identityId", f"{name} passed this item on already; choose another person")
+        raise Invalid.on("identityId", f"{name} has already passed this item on; choose another person")
 
 
 async def _record_passing(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody, now: datetime) -> None:

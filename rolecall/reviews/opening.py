@@ -113,7 +113,7 @@ async def _list_candidates(db: Db, review: ReviewDetail, what: Taking) -> None:
 
 
 async def _group_by_model(db: Db, review: ReviewDetail, now: datetime) -> None:
-    """Add an item for each model that explains access. Its reviewer decides about the model and the access together."""
+    """Add an item for each model that explains access; its reviewer decides about the model and that access."""
     await execute(
         db, "DELETE FROM assigned_items a USING candidate_items c WHERE c.place = a.place AND c.under_model IS NOT NULL"
     )

@@ -171,7 +171,7 @@ async def _leave_out_people(db: Db, what: Taking) -> None:
 
 
 async def _name_unknown(db: Db, what: Taking) -> None:
-    """For a review of unmatched accounts, find the Unknown identities: they stand for accounts without a person."""
+    """For a review of unmatched accounts, find the Unknown identities: their accounts count as unmatched."""
     if what.type is ReviewType.UNMATCHED:
         await execute(
             db,

@@ -31,7 +31,7 @@ async def are_complete(db: Db, review_id: UUID) -> bool:
 
 
 async def list_next(db: Db) -> bool:
-    """Write the reasons of the next batch of items; return False if no review waits for this."""
+    """Write the reasons of the next batch of items; return False if none are left to write."""
     rows = await fetch_rows(
         db, "SELECT review_id, after FROM reasons_to_list ORDER BY review_id LIMIT 1 FOR UPDATE SKIP LOCKED"
     )

@@ -21,7 +21,7 @@ DECISION_PARTS = {
     "Revoke": ("revoke", "Revoke"),
 }
 WITHDRAWN = ("withdrawn", "Withdrawn")
-# The maximum number of undecided items that one page shows to be decided together.
+# The maximum number of undecided items on a page that a reviewer can decide together.
 MOST_HOLDERS = 1000
 # The maximum number of moved items, and of reasons for moving items, that a page shows.
 _MOST_MOVED = 50

@@ -75,7 +75,7 @@ class RestConnection(SourceConnection):
                 yield RecordPage(further, progress.total)
 
     async def _further(self, first: PageRequest, content: SourceContent, progress: Progress) -> list[Any]:
-        """Request records beyond the total: some servers report the size of the page as the total of the list."""
+        """Try to fetch records beyond the reported total: some servers report the size of the page as the total."""
         number = progress.read if content.paging is Paging.OFFSET else content.first_page + 1
         name = content.page_parameter or content.paging.lower()
         try:

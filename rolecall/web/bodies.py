@@ -23,7 +23,7 @@ AnyRequest = Request[Any, Any, Any]
 
 # Validation walks a body recursively, so deep nesting could exceed Python's recursion limit.
 DEEPEST_JSON = 64
-# A large upload may take hours on a slow line, but a body of ten bytes may not.
+# A large upload may take hours on a slow line, but a body of ten bytes must not.
 PATIENCE_SECONDS = 20.0
 SLOWEST_BYTES_A_SECOND = 4096
 

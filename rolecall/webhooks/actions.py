@@ -176,7 +176,7 @@ async def resend_delivery(db: Db, id: str, now: datetime) -> None:
         raise Conflict("The webhook is disabled; enable it first")
     # Only one delivery changes, so the hook is not locked.
     await execute(db, f"UPDATE webhook_deliveries SET {_DUE_NOW} WHERE id = %(id)s", id=delivery, now=now)
-    # Do not record the id of the delivery: it permits callbacks, which readers of the audit must not send.
+    # Do not record the id of the delivery: with it, readers of the audit could post callbacks to the delivery.
     await record(db, "Webhook", hook_id, {"resent": resent})
     await nudge(db, CHANNEL)
 

@@ -51,7 +51,11 @@ async def test_wizard_refuses_unreadable_file(
         (UNREADABLE["zip"][0], {}, "the file is a ZIP archive with users.csv inside; unpack it"),
         (UNREADABLE["pdf"][0], {}, "the file is a PDF; export the list as CSV, XLSX, JSON, LDIF or Parquet"),
         (b"\n \n", {}, "the file is empty"),
-        (WIDE, {}, "there are 120,000 columns, at most 20,000 are read; check shape.delimiter and shape.headerLine"),
+        (
+            WIDE,
+            {},
+            "there are 120,000 columns, but at most 20,000 are read; check shape.delimiter and shape.headerLine",
+        ),
         (
             b"Username,Groups\nada,a;b\n",
             {"shape": {"split": {"Teams": ";"}}},

@@ -359,4 +359,4 @@ async def test_item_does_not_return_to_the_person_who_passed_it_on(client: httpx
     body = {"identityId": str(company.carla), "comment": "after all"}
     answer = await client.post(f"/api/review-items/{item['id']}/reassign", json=body)
 
-    assert "Carla Abadi passed this item on" in answer.json()["errors"][0]["message"]
+    assert "Carla Abadi has already passed this item on" in answer.json()["errors"][0]["message"]

@@ -219,7 +219,7 @@ async def test_item_cannot_be_passed_back_to_the_person_who_passed_it_on(client:
     passed = await post(client, path, back)
 
     assert refused.status_code == 400
-    assert "Carla Abadi passed this item on" in refused.json()["errors"][0]["message"]
+    assert "Carla Abadi has already passed this item on" in refused.json()["errors"][0]["message"]
     assert passed["reviewer"]["name"] == "Owen Park"
 
 

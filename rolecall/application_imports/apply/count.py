@@ -73,7 +73,7 @@ async def _tally(db: Db, relation: Relation, number: int) -> Tally:
     [(opened, closed)] = await fetch_rows(db, f"SELECT (SELECT count(*) {since}), (SELECT count(*) {until})")
     altered = 0
     if opened and closed:
-        # INTERSECT instead of a join: the planner has no statistics of the new rows and would use nested loops.
+        # INTERSECT instead of a join: the planner has no statistics on the new rows and would use nested loops.
         key = ", ".join(relation.key)
         [(altered,)] = await fetch_rows(
             db, f"SELECT count(*) FROM (SELECT {key} {since} INTERSECT SELECT {key} {until}) AS altered"

@@ -30,7 +30,7 @@ _RISKS = ["None", "Low", "Moderate", "High", "Critical"]
 _BLANK_GROUP = {"description": "", "nomenclature": "", "parent": "", "metadata": "{}"}
 # The maximum number of rows that are compared together.
 _MOST_ROWS = 400_000
-_STILL_NAMED = "a removed account is still named"
+_STILL_NAMED = "a line still names a removed account"
 
 
 class HoldingComparison:

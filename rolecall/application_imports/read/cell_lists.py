@@ -66,5 +66,5 @@ def _in_braces(text: str) -> list[str]:
     found = [part.strip() for part in parts if part.strip()]
     if found and found[-1].endswith(_CUT_OFF):
         advice = "set $FormatEnumerationLimit = -1 and export it again"
-        raise BrokenFile(f"{text[:50]} is cut off, because PowerShell shows the first values of a list only; {advice}")
+        raise BrokenFile(f"{text[:50]} is cut off, because PowerShell shows only the first values of a list; {advice}")
     return found

@@ -290,7 +290,7 @@ def _framed_sheet(frame: pl.DataFrame, shape: FileShape) -> Table:
 
 def check_headers_fit(headers: list[str], width: int) -> None:
     if len(headers) != width:
-        raise BrokenFile(f"shape.headers names {len(headers)} columns, the file has {width}; name every column")
+        raise BrokenFile(f"shape.headers names {len(headers)} columns, but the file has {width}; name every column")
 
 
 def _framed(headers: list[str], frame: pl.DataFrame, offset: int = 1) -> Table:

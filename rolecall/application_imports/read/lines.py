@@ -142,7 +142,7 @@ def _hashed(files: Iterable[LineFile], seeds: tuple[int, int], parting: Parting)
 
 
 def _only_in(some: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    """Return the positions of lines in `some` that are not in `others`."""
+    """Return the positions of the lines of `some` that do not occur in `others`."""
     pairs = some.join(others.select("hash", other="check"), on="hash", how="left")
     return pairs.filter(~pl.col("check").eq_missing(pl.col("other"))).select("file", "row")
 

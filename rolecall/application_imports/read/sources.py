@@ -51,7 +51,7 @@ class ContentSource(msgspec.Struct, frozen=True):
     rows: list[int]
     # Whether each line gave exactly one row. If so, the next import can compare its files with these line by line.
     is_by_line: bool
-    # Whether the state differs from these files, because an account was removed or rows were rejected.
+    # Whether the imported data differs from these files, because an account was removed or rows were rejected.
     is_stale: bool = False
     # All columns that occur in a file of JSON lines.
     headers: list[str] = []

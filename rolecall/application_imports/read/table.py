@@ -63,7 +63,7 @@ def shown_rows(table: Table, lines: Sequence[int], hidden: Set[int]) -> Iterator
 def check_width(headers: Sequence[str]) -> None:
     if len(headers) > MOST_COLUMNS:
         raise BrokenFile(
-            f"there are {len(headers):,} columns, at most {MOST_COLUMNS:,} are read; "
+            f"there are {len(headers):,} columns, but at most {MOST_COLUMNS:,} are read; "
             "check shape.delimiter and shape.headerLine",
             line=1,
         )

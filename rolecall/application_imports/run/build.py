@@ -124,7 +124,7 @@ async def write_files(db: Db, job: Job, pipeline: Pipeline) -> Written:
             await _write(db, changes)
     await close_unused(db, run.application_id, run.number, pipeline.tally.maybe_unused)
     if sum(delta.after.height for delta in pipeline.deltas.values()) >= MANY:
-        # Without statistics of the rows that this transaction wrote, the planner would choose nested loops.
+        # Without statistics on the rows that this transaction wrote, the planner would choose nested loops.
         await execute(db, "SET LOCAL enable_nestloop = off")
     added, applied = pipeline.tally.added, dict[Content, Mapping[int, int]](pipeline.tally.applied)
     if people := pipeline.people:

@@ -23,7 +23,7 @@ class Job(msgspec.Struct, frozen=True):
     store: Store
     timezone: str
     input_bytes: int
-    # When this attempt began, which is the start of its first step.
+    # When this attempt began; the first step is timed from here.
     started: datetime
     # Whether `import_id` is the id of a dry run. Its build is rolled back, and the result is stored as a preview.
     is_dry_run: bool = False

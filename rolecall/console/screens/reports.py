@@ -84,7 +84,7 @@ async def _form(db: Db, source: ListSource, form: Form, problems: dict[str, str]
 
 async def _body(db: Db, source: ListSource, entered: Form) -> Json:
     form = await with_ids(db, source, entered)
-    # Without a cron expression and a location this is null, which removes the schedule.
+    # Null if the form has neither a cron expression nor a location; null removes the schedule.
     schedule = given(form, "schedule.cron", "schedule.location").get("schedule")
     filters = {name.removeprefix(FILTER): first(form, name) for name in form if name.startswith(FILTER)}
     return {

@@ -189,7 +189,7 @@ def _failures(result: SourceTest) -> dict[str, str]:
 
 
 def _said(problem: str) -> str:
-    """Return a problem without the URL path at its start."""
+    """Remove the URL path from the start of a problem."""
     return problem.partition(": ")[2] if problem.startswith("/") else problem
 
 

@@ -32,7 +32,7 @@ MATRIX = "\n".join(
         (archive(), "users", {}, "the file is a ZIP archive with users.csv inside; unpack it"),
         (b"%PDF-1.7 x", "users", {}, "the file is a PDF; export the list as CSV, XLSX, JSON, LDIF or Parquet"),
         (b" \n", "users", {}, "the file is empty"),
-        (f"{WIDE}\n{WIDE}\n", "users", {}, "there are 120,000 columns, at most 20,000 are read; check shape.delimiter"),
+        (f"{WIDE}\n{WIDE}\n", "users", {}, "there are 120,000 columns, but at most 20,000 are read; check shape.del"),
         ("Report,March\nUsername,Name\nada,Ada\n", "users", {}, "line 2 looks like the header; set shape.header"),
         ("Staff\n\nUsername,x\nada,1\n", "users", {}, "line 3 looks like the header; set shape.headerLine: 3"),
         ("Report,,\nUsername,Name,x\nada,Ada,1\n", "users", {}, "set shape.headerLine if the header is another line"),

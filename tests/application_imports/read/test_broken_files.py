@@ -91,7 +91,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "10 MB header": (b"Username," + b"x" * 10 * MIB + b"\nada,1\n", "line 1: the header is longer than 1 MiB"),
     "30,000 columns": (
         b",".join(b"a long header of a column %d" % i for i in range(30_000)) + b"\n",
-        "line 1: there are 30,000 columns, at most 20,000 are read",
+        "line 1: there are 30,000 columns, but at most 20,000 are read",
     ),
     "PDF": (b"%PDF-1.7\n...", "the file is a PDF"),
     "HTML": (b"<html><body>Please sign in</body></html>", "the file is HTML or XML"),

@@ -28,7 +28,7 @@ REDIRECTING = ("Location", "URI", "Refresh", "Content-Location", "Link")
 
 
 class Server(msgspec.Struct):
-    """A server with a folder that is a root and a file outside it; `asked` are the requested paths."""
+    """A server with a file inside an import root and a file outside it; `asked` are the requested paths."""
 
     url: str
     asked: list[str]
