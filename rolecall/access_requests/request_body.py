@@ -31,7 +31,7 @@ _DEFAULT_ACCESS = {
     RequestAction.REMOVE: Access.NONE,
     RequestAction.SUSPEND: Access.NONE,
 }
-_UNMATCHED = "is matched to no identity: match it first. Until then it can only be suspended or removed"
+_UNMATCHED = "matches no identity: match it first. Until then it can only be suspended or removed"
 _ONE_TARGET = Problem("identityId", "Either identity ID or group is required, not both")
 
 

@@ -28,7 +28,7 @@ from rolecall.settings.model import Guard
 
 
 async def create_application(db: Db, raw: Json, facts: Facts, caller: Caller | None = None) -> UUID:
-    """Create an application and return its ID. `caller` is None if no right is checked, as on the command line."""
+    """Create an application and return its ID. Without `caller`, as on the command line, check no rights."""
     _require_right(caller, raw, is_source=False)
     current = Current(guard=(await settings.get(db)).guard)
     facts = await with_mentioned_identities(db, facts, raw)

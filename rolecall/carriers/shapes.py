@@ -134,7 +134,7 @@ def _is_template(text: str) -> str:
 def _are_attributes(given: dict[str, str]) -> dict[str, str]:
     for name in given:
         if names_secret(name):
-            raise broken(f"{name} looks like a secret, which a carrier does not write")
+            raise broken(f"{name} looks like a secret; remove it, because a carrier does not write secrets")
     return given
 
 

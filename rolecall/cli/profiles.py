@@ -28,7 +28,7 @@ def file() -> Path:
 
 
 def access(profile: str | None) -> Credentials:
-    """Return URL and token; ROLECALL_URL and ROLECALL_TOKEN override the profile."""
+    """Return the URL and the token; ROLECALL_URL and ROLECALL_TOKEN override the profile."""
     chosen = _profile(profile)
     url = os.environ.get("ROLECALL_URL") or chosen.get("url") or _DEFAULT_URL
     token = os.environ.get("ROLECALL_TOKEN") or _token(chosen)

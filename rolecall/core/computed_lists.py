@@ -36,7 +36,7 @@ async def fetch_computed(db: Db, name: str, rows: str, page: int, now: datetime,
     sql = """SELECT page, total, key FROM stored_pages
              WHERE list = %(list)s AND page IN (0, %(page)s) ORDER BY page DESC"""
     name = list_name(name)
-    # The column `page` is an integer of four bytes: a greater number would cause an error.
+    # The column `page` is a 4-byte integer: a larger number would cause an error.
     given = {"list": name, "page": min(page, 2**31 - 1)}
     found = await fetch_rows(db, sql, **given)
     if not found:

@@ -1,4 +1,4 @@
--- Notifications: they are inserted in the transaction of the change that they report, so that none is lost.
+-- Insert notifications in the transaction of the change that they report, so that none is lost.
 --
 -- The comment of a function names the change and the people to notify. The function of a trigger is followed by its triggers, and a Python
 -- statement that fires a trigger names it in a comment. The other functions are called by Python code and by other functions.

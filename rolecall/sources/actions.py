@@ -121,7 +121,7 @@ def url_problems(raw: Json, config: Config) -> Iterator[Problem]:
     url = url.strip()
     if not KINDS[kind].example:
         if url:
-            yield Problem("url", f"{kind} has no URL: identity providers send to this service")
+            yield Problem("url", f"{kind} must not have a URL: identity providers send to this service")
     elif not url:
         yield Problem("url", "URL is required")
     elif not KINDS[kind].is_url(url):

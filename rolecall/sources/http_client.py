@@ -1,7 +1,8 @@
 """Send HTTP requests for live sources and carriers. No other HTTP client is used for them.
 
 The client checks every address when it opens the socket. For reads, it follows redirects to the same scheme, host and
-port, and retries temporary failures after a pause or after the time that the server asks for. It sends a change once.
+port, and retries temporary failures after a pause or after the time that the server asks for. It sends a change only
+once.
 """
 
 import asyncio

@@ -96,7 +96,7 @@ async def test_unmatched_account_cannot_be_given_access(
 
     answer = await ask(client, ledger, ada, name, action)
 
-    reason = "is matched to no identity: match it first. Until then it can only be suspended or removed"
+    reason = "matches no identity: match it first. Until then it can only be suspended or removed"
     assert answer["errors"] == [{"field": "targetName", "message": f"Account svc-backup {reason}"}]
 
 

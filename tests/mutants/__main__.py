@@ -78,7 +78,7 @@ def a_server(folder: Path, processes: int) -> Iterator[str]:
 
 
 def _environ(url: str, **settings: str) -> dict[str, str]:
-    """Return the environment of a test process. With a worker name, the process creates no template database."""
+    """Return the environment of a test process. It names an xdist worker, so that no template database is created."""
     return os.environ | {"ROLECALL_TEST_DATABASE_URL": url, "PYTEST_XDIST_WORKER": "gw1"} | settings
 
 

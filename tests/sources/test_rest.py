@@ -175,8 +175,8 @@ def _overlapping(server: RestServer, request: web.Request) -> web.Response:
     return web.json_response({"data": {"users": bare}, "meta": {"total": 25}})
 
 
-# For each mistake: the content of the source, the function that replaces a response, and why the import fails. If it
-# did not fail, records would be missing.
+# For each mistake: the content of the source, the function that replaces a response, and why the import fails. If the
+# import succeeded, records would be missing.
 PARTS: dict[str, tuple[dict[str, Any], Fault | None, str]] = {
     "mistyped cursor": ({**CONTENTS["Cursor"], "next": "meta.nxt"}, None, 'by meta.next, but "next" is meta.nxt'),
     "mistyped next": ({**CONTENTS["Next"], "next": "@odata.nextlink"}, None, 'by @odata.nextLink, but "next" is'),

@@ -1,4 +1,4 @@
-"""Write a change set into the import's transaction."""
+"""Write a change set to the database, in the transaction of the import."""
 
 from collections.abc import Sequence
 from uuid import UUID

@@ -193,7 +193,7 @@ def _ldap(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
 
 
 def _named(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
-    """Read dates with the names of months, which are unambiguous."""
+    """Read dates that contain the name of the month, so that day and month are unambiguous."""
     found = pl.Series(odd.name, [None] * len(odd), pl.Datetime("us"))
     if not odd.str.contains(r"[A-Za-z]{3}").any():
         return found.dt.replace_time_zone("UTC")

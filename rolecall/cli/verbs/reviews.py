@@ -77,7 +77,7 @@ NOUNS = {
         },
     ),
     "review-item": Noun(
-        "Items of access reviews, which reviewers decide.",
+        "Items that reviewers decide in access reviews.",
         {
             "show": Verb(calls.get_review_item, f"rolecall review-item show {EXAMPLE_ID}"),
             "decide": Verb(
