@@ -261,8 +261,8 @@ async def carried_out_among(db: Db, caller_id: UUID, request_ids: Sequence[UUID]
     return {id for (id,) in rows}
 
 
-# SQL that is false if another person made request `r` for the offboarding of %(me)s, because %(me)s may not know that
-# they will be offboarded.
+# SQL that is false if another person made request `r` for the offboarding of %(me)s, who must not learn of it from the
+# request.
 NOT_OWN_OFFBOARDING = """(r.identity_id IS DISTINCT FROM %(me)s OR r.reporter_id = %(me)s OR NOT EXISTS (
     SELECT FROM related_items o JOIN personnel_events e ON e.id = o.item_id
     WHERE o.request_id = r.id AND e.type = 'Offboard'))"""

@@ -131,7 +131,7 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     if not requested:
         raise Conflict("No exception for this conflict is waiting for approval; request one first")
     _require_current(conflict)
-    # The tick that ends expired exceptions may not have run yet.
+    # The tick that ends expired exceptions might not have run yet.
     if requested.until <= facts.now:
         raise Conflict("The exception has expired; request it again with a later end date")
     await _require_control_owner(db, requested)

@@ -282,8 +282,8 @@ CREATE OR REPLACE FUNCTION counts_on_removals(request uuid) RETURNS boolean STAB
               SELECT o.request_id FROM related_items t JOIN related_items o ON o.item_id = t.item_id WHERE t.request_id = request))
           AND access_rank(coalesce(p.lowered_access, p.requested_access)) < access_rank(p.initial_access));
 
--- Queue requests for another check after an import. It may show new members of groups, or access that people hold again although requests
--- remove it. It may also show that a completed request was not carried out.
+-- Queue requests for another check after an import. It may show new members of groups, that a completed request was not carried out, or other
+-- access of people whose requests remove access (counts_on_removals).
 CREATE OR REPLACE FUNCTION recheck_requests_after_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO people_to_recheck (identity_id) SELECT NULL WHERE EXISTS (
