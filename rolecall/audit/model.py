@@ -92,7 +92,7 @@ def seal_of(heads: Sequence[Head]) -> str:
 
 
 def heads_broken(heads: Sequence[Head], checkpoints: Sequence[Checkpoint]) -> list[Break]:
-    """Return a break for each chain that is unknown or has no checkpoint, or whose head differs from its checkpoint.
+    """Return a break for each chain that is unknown, has no checkpoint, or has a head that differs from its checkpoint.
 
     The same transaction writes the head and the checkpoint of a chain.
     """
@@ -102,8 +102,10 @@ def heads_broken(heads: Sequence[Head], checkpoints: Sequence[Checkpoint]) -> li
     for chain in sorted({*CHAINS, *ends, *kept}):
         number, hash = ends.get(chain, (0, ""))
         seen = kept.get(chain, {}).get(chain, (0, ""))
-        if chain not in kept or chain not in CHAINS:
-            found.append(Break(number, chain, "the chain is unknown or has no checkpoint"))
+        if chain not in CHAINS:
+            found.append(Break(number, chain, "the service writes no chain with this number"))
+        elif chain not in kept:
+            found.append(Break(number, chain, "the chain has no checkpoint"))
         elif (number, hash) != seen:
             found.append(Break(max(number, seen[0]), chain, "the head of the chain was changed after the last entry"))
     return found

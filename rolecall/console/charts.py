@@ -44,7 +44,7 @@ def stacked_bars(title: str, unit: str, names: Sequence[str], bars: Sequence[Sta
                     )
                 )
         # Label every seventh day, counted back from the last one; in a chart of up to 7 days, label all.
-        if n % 7 == len(bars) % 7 - 1 or len(bars) < 8:
+        if (len(bars) - 1 - n) % 7 == 0 or len(bars) < 8:
             drawn.append(
                 Markup('<text x="{:.1f}" y="{}" text-anchor="end">{}</text>').format(x + step, _HEIGHT - 4, bar.label)
             )

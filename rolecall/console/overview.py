@@ -196,9 +196,9 @@ async def failed_schedule(db: Db, application_id: UUID) -> TroubledImport | None
 
 
 async def troubled_imports(db: Db, now: datetime) -> list[TroubledImport]:
-    """List recently failed imports without a later success of the application, and imports that the guard holds.
+    """List imports that failed recently, and imports that the guard holds.
 
-    Return at most one page, newest first.
+    Omit a failed import if a later one of the same application finished. Return at most one page, newest first.
     """
     return await fetch_all(
         db,

@@ -246,7 +246,8 @@ class Request(NamedTuple):
     group: str = ""
 
 
-# Requests before the last month, by day (0 is today). The files that are exported on that day show their results.
+# Requests made before the last month, by day relative to today. The files exported on the day of a request already show
+# its result.
 EARLIER = {
     -310: Request("Add", FINANCE_LEDGER, Who("Supply Chain", 2), (_RELEASE,), "Pays suppliers until a treasurer starts",
                   ("approve", "assign", "resolve")),

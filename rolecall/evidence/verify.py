@@ -706,7 +706,7 @@ PAUSE_SECONDS = 600
 
 
 def check_quality(review: Review) -> Iterator[str]:
-    """Recompute the quality figures of every reviewer from the items and the statements."""
+    """Check the quality figures of every reviewer against the items, and each `submittedOn` against the submissions."""
     by_reviewer: dict[Any, list[dict[str, Any]]] = {}
     for item in review.items:
         if item["status"] != "Withdrawn":

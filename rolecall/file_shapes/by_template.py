@@ -80,7 +80,10 @@ def _ask_for_lists(view: View, part: Part) -> None:
         if separator := read_rows(view, part, column.header).separator:
             example = next((value for value in column.values if separator in value), column.values[0])[:_LONGEST]
             how = separated_by(separator)
-            text = f"{column.header} may have several values in a cell, {how}: {example}. Is each value a separate one?"
+            text = (
+                f"{column.header} may have several values in a cell, {how}: {example}. "
+                "Split these cells into separate values?"
+            )
             yes = ProposedChoice("Yes, split the cells", f"split.{column.header}", separator)
             no = ProposedChoice("No, each cell is one value", SKIP_ROWS, column.header)
             part.questions = [*part.questions, OpenQuestion(text, [yes, no])]

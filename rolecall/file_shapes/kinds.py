@@ -84,7 +84,7 @@ def _are_kinds(kinds: Kinds) -> bool:
         return False
     if kinds.users:
         return kinds.is_flag or kinds.is_coded or any(map(_USERS.search, kinds.users))
-    # A column called only type or kind may not describe the holder.
+    # A column called just type or kind might describe something other than the holder.
     is_about_holder = names_of(kinds.header)[0] not in ("type", "kind")
     return is_about_holder and all(word.lower() in ("group", "role", "team", "share") for word in kinds.groups)
 
@@ -113,8 +113,8 @@ def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], 
         "Username": _users_when(view, column, kind),
         "Group": _when(other, kind, groups) + _when(kind.header, kind, nameless),
     }
-    both = column if other == column else f"{column} and {other}"
-    evidence.append(f"{both} names users and groups; {kind.header} says which")
+    names = f"{column} names" if other == column else f"{column} and {other} name"
+    evidence.append(f"{names} users and groups; {kind.header} says which")
     if nameless:
         evidence.append(
             f"Rows whose {kind.header} is {', '.join(nameless)} have no name: this word is read as the name of a group"

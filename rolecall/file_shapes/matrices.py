@@ -301,9 +301,10 @@ def _is_ticked(profile: Profile) -> bool:
 
 
 def _has_access(ticked: Sequence[Profile]) -> bool:
-    """Return whether the cells of a matrix are ticks.
+    """Return whether the cells of a matrix are ticks, not levels.
 
-    If no cell means yes, cells with other words are levels, and the result is False.
+    Columns may also have a few short words that mean neither yes nor no, such as Limited, but only if some cell of the
+    matrix means yes; otherwise those words are levels.
     """
     is_nearly = all(_is_ticked(each) or _is_nearly_ticked(each) for each in ticked)
     return is_nearly and (any(map(_has_yes, ticked)) or all(map(_is_ticked, ticked)))

@@ -272,7 +272,7 @@ _is_serial = _between(30_000, 60_000)
 
 
 def is_serial(column: Profile) -> bool:
-    """Return whether all values may be Excel dates as plain numbers, ignoring words for no date."""
+    """Return whether all values could be Excel serial dates; words for no date (`NO_DATE`) are ignored."""
     values = [value for value in column.distinct if fold(value) not in NO_DATE][:_MOST_LISTED]
     return bool(values) and all(_is_serial(value.partition(".")[0]) for value in values)
 

@@ -25,8 +25,8 @@ def ask_for_references(files: Iterable[tuple[View, list[Part]]]) -> None:
         for part in [each for each in parts if each.content == Content.USERS]:
             for column in [each for each in view.profiles if any(_refers(each, other) for other in numbers)]:
                 text = (
-                    f"{column.header} names a group of each account by its number. These memberships are not read. "
-                    "Import without them?"
+                    f"{column.header} has the number of a group for each account. The names of these groups are not "
+                    "known, so these memberships are not imported. Import without them?"
                 )
                 choice = ProposedChoice("Yes, without them", "Username", AS_PROPOSED)
                 part.questions = [*part.questions, OpenQuestion(text, [choice])]
@@ -123,7 +123,7 @@ def ask_for_ended_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
         for other in [each for _, parts in known for each in parts if each.content == Content.MEMBERSHIPS]:
             group = other.fields.get("Group")
             if group and other is not part and group.header not in other.shape.get("split", {}):
-                text = f"Memberships in {_listed(names)} may be past, because {said}. Leave them out?"
+                text = f"Memberships in {_listed(names)} may have ended, because {said}. Leave them out?"
                 _ask_to_leave_out(other, group.header, names, text)
 
 

@@ -94,7 +94,7 @@ DEFAULTS = {
     ),
     NotificationKind.CONFLICT_ENDED: (
         "{{ what }}: {{ result }}",
-        "{{ by }} changed a duty, the rule or a name."
+        "{{ by }} changed a duty, the rule, a name, an account or an application."
         " Check that the change is right: the people may still have the access.",
     ),
     NotificationKind.CONFLICT_EXCEPTION: ("{{ what }} for {{ person }} {{ result }}", "{{ by }} requested it."),

@@ -176,7 +176,9 @@ MEANINGS = {
     NotificationKind.REPORT: "A scheduled report that you receive was written, or one that you own failed",
     NotificationKind.OWNERSHIP: "The owner of groups or permissions left, and you act in their place",
     NotificationKind.CONFLICT_OPENED: "People hold duties that a rule of yours keeps apart",
-    NotificationKind.CONFLICT_ENDED: "A change of a duty, a rule or a name ended conflicts of a rule that you own",
+    NotificationKind.CONFLICT_ENDED: (
+        "A change of a duty, a rule, a name, an account or an application ended conflicts of a rule that you own"
+    ),
     NotificationKind.CONFLICT_EXCEPTION: "A conflict's exception waits for your approval, ends soon or has changed",
     NotificationKind.STAND_IN: "You start or stop standing in for another person, or another person for you",
     NotificationKind.REVIEW: "A review waits for your decisions, or a review that you own needs your attention",

@@ -139,7 +139,7 @@ async def test_request_that_would_raise_access_when_it_starts_is_canceled(
 async def test_removal_starts_although_the_access_was_denied_meanwhile(
     client: httpx2.AsyncClient, db: Db, config: Config, cast: Cast
 ) -> None:
-    """Otherwise a denied privilege would keep the account of a leaver from being removed."""
+    """If the removal waited, a denied privilege would keep the account of a leaver from being removed."""
     clock.travel_to(NOON)
     later = (NOON + timedelta(days=3)).isoformat()
     request = await ask(client, cast, "Remove", named("Post", "None"), scheduledStart=later)

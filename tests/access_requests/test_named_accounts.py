@@ -104,7 +104,7 @@ async def test_unmatched_account_cannot_be_given_access(
 async def test_supervisor_of_a_chosen_identity_does_not_approve_for_an_unmatched_account(
     client: httpx2.AsyncClient, db: Db, ledger: UUID, ada: UUID, action: str
 ) -> None:
-    """Otherwise the caller could choose the approver by choosing the identity."""
+    """If the supervisor approved, the caller could choose the approver by choosing the identity."""
     rule = {"type": "Approve", "reason": "The supervisor approves", "responder": "Supervisor", "actions": [action]}
     assert (await client.patch("/api/settings", json={"approvalPolicy": [rule]})).status_code == 200
     await an_account(db, ledger, "svc-backup", None)

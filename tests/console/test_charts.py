@@ -1,11 +1,11 @@
-"""Test that labels in step charts do not overlap a step."""
+"""Test the labels of charts."""
 
 import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rolecall.console.charts import ChartLevel, step_line
+from rolecall.console.charts import ChartLevel, Stack, stacked_bars, step_line
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -20,6 +20,17 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 )
 def test_label_is_drawn_on_the_side_that_has_room(day: int, expected: list[str]) -> None:
     assert labels((150, 5, "+3", "Ada"), (day, 4, "−1", "Yara")) == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "labeled"), [(7, [1, 2, 3, 4, 5, 6, 7]), (8, [1, 8]), (13, [6, 13]), (14, [7, 14]), (15, [1, 8, 15])]
+)
+def test_every_seventh_bar_before_the_last_is_labeled(count: int, labeled: list[int]) -> None:
+    bars = [Stack(f"day {day}", {"Open": 1}) for day in range(1, count + 1)]
+
+    drawn = stacked_bars("Requests", "requests", ["Open"], bars).partition("<table")[0]
+
+    assert [int(day) for day in re.findall(r">day (\d+)</text>", drawn)] == labeled
 
 
 def test_label_between_close_steps_has_no_name() -> None:

@@ -59,7 +59,7 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "approvalPolicy": lambda _: [{"type": "Approve", "reason": "So it is", "responder": "Supervisor"}],
     "assigneeId": one("identities"),
     "columns": lambda _: {},
-    # `columnStarts` needs `headers`, one for each position, and neither `aligned` nor `delimiter`.
+    # `columnStarts` needs one header for each position, and no `aligned` or `delimiter`.
     "columnStarts": lambda _: [],
     "approverId": lambda _: RECORDS["rule_owner"][0],
     "conflicts": lambda _: RECORDS["duties"][:2],

@@ -75,7 +75,7 @@ async def records(client: httpx2.AsyncClient, db: Db) -> dict[str, list[str]]:
         "spare_applications": [str(spare)],
         "imports": imports,
         "accounts": await column(db, "SELECT id FROM accounts"),
-        # Use only entitlements of the imported application, because the others have no data.
+        # Use only entitlements of Spare, which was imported first: as of the first imports, the others have no data.
         "entitlements": await column(db, f"SELECT id FROM entitlements WHERE application_id = '{spare}'"),
         "dry_runs": [str((await client.post(f"/api/applications/{spare}/dry-run", files=sent)).json()["id"])],
         "deliveries": await column(db, "SELECT id FROM webhook_deliveries"),

@@ -35,7 +35,8 @@ def test_template_without_split_asks_about_lists(tmp_path: Path, cell: str, how:
     answer(section, question.choices[0])
     found = read_file(tmp_path, text, Content.MEMBERSHIPS, **section)
 
-    assert question.text == f"teams may have several values in a cell, {how}: {cell}. Is each value a separate one?"
+    several = f"teams may have several values in a cell, {how}: {cell}"
+    assert question.text == f"{several}. Split these cells into separate values?"
     assert found.memberships == {("ada", "A"), ("ada", "B"), ("bob", "A")}
 
 

@@ -27,7 +27,8 @@ def test_primary_group_with_a_number_is_asked_about(tmp_path: Path) -> None:
     asked = questions(tmp_path, passwd=passwd, group=group)
 
     assert [text for text in asked if "GID" in text] == [
-        "GID names a group of each account by its number. These memberships are not read. Import without them?"
+        "GID has the number of a group for each account. The names of these groups are not known, so these memberships "
+        "are not imported. Import without them?"
     ]
 
 

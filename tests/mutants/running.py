@@ -1,9 +1,9 @@
 """Run tests against mutants: a pytest plugin that collects all tests once and forks a process for each mutant.
 
-The fork replaces the code of the mutated function in place, or the value of a mutated constant that only functions
-and other constants of its file use. A mutant of other code that runs on import needs the package imported again, which
-takes longer. Each run works in its own copy of the tree (`__main__.py` makes it), and writes the mutated file there for
-processes that the tests start.
+The fork replaces the code of a mutated function in place. It does the same with the value of a mutated constant, if its
+own file uses that constant only in functions and other constants. Any other mutant runs on import, so the fork imports
+the package again, which takes longer. Each run works in its own copy of the tree, which `__main__.py` makes. It writes
+the mutated file there for processes that the tests start.
 """
 
 import ast

@@ -67,8 +67,10 @@ def _invisible(header: str, names: pl.Series) -> Iterator[str]:
     plain = odd.str.replace_all(f"[{ZERO_WIDTH}]", "")
     doubles = odd.filter(plain.is_in(names.str.strip_chars().implode()) | plain.is_duplicated())
     shown = ", ".join(ascii(name)[1:-1] for name in (doubles if len(doubles) else odd).head(3))
-    differ = f"; names that look the same as another one: {len(doubles):,}" if len(doubles) else ""
-    yield f"{header} has {counted(len(odd), 'name')} with invisible characters ({shown}){differ}; check who they are"
+    look = "looks" if len(doubles) == 1 else "look"
+    same = f"; {counted(len(doubles), 'name')} {look} the same as another one" if len(doubles) else ""
+    text = f"{header} has {counted(len(odd), 'name')} with invisible characters ({shown}){same}"
+    yield f"{text}. Check these names, or remove the characters in the source"
 
 
 def _lists(header: str, names: pl.Series) -> Iterator[str]:

@@ -112,9 +112,9 @@ def users(folder: Path, text: Text, **group: Any) -> Outcome:
         ("Username,Name\nada,Ad\xe9\n".encode("utf-16-le"), "it is read as utf-16-le"),
         (
             "Username\nadmin\nadmin\u200b\nadmin\u202e\n",
-            "Username has 2 names with invisible characters (admin\\u200b, admin\\u202e); names that look the same as",
+            "Username has 2 names with invisible characters (admin\\u200b, admin\\u202e); 2 names look the same as",
         ),
-        ("Username\nb\u200dob\nada\n", "Username has 1 name with invisible characters (b\\u200dob); check who they"),
+        ("Username\nb\u200dob\nada\n", "Username has 1 name with invisible characters (b\\u200dob). Check these"),
         ("Username,api_token,Password Last Set\nada,x,y\n", "api_token looks like a secret and is not kept; name it"),
         ("Username,api_token,pin\nada,x,y\n", "api_token, pin look like secrets and are not kept; name them in"),
     ],
