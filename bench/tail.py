@@ -189,7 +189,7 @@ def report(rounds: dict[str, list[Round]]) -> bool:
 
 
 def ratio(rounds: list[list[Answered]]) -> float:
-    """Return the median of p99 / median of each round; without rounds, return infinity, which misses the bar."""
+    """Divide p99 by the median in each round, and return the median quotient; without rounds, return infinity."""
     return statistics.median(high / middle for high, middle in map(tail, rounds)) if rounds else math.inf
 
 

@@ -76,7 +76,7 @@ _SUSPENSIONS = """
     WHERE s.application_id = %(application)s AND s.target_type = %(type)s AND s.target_name = %(name)s
       AND s.identity_id IS NOT DISTINCT FROM %(identity)s::uuid
       AND s.action = 'Suspend' AND s.status IN ('Resolved', 'Completed')"""
-# Requests for the same account that were made after the suspension, or were made before it and still in progress then.
+# Requests for the same target that were made after the suspension, or before it and were still in progress then.
 _LATER = """
     FROM access_requests later
     WHERE later.application_id = s.application_id AND later.target_type = s.target_type

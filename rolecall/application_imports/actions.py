@@ -82,7 +82,7 @@ async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
 
 
 async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> bool:
-    """Set the status and `columns` if an import may change to this status; return whether it was changed."""
+    """Set the status and `columns` of an import if MOVES allows this change of status; return whether it did."""
     changes = ", ".join(f"{name} = %({name})s" for name in ("status", *columns))
     # Fires key_row (schema/application_imports.sql). A new status also fires show_entitlements
     # (schema/entitlements.sql), watch_duties (schema/duties.sql), recheck_requests (schema/access_requests.sql),

@@ -231,7 +231,7 @@ async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: 
 async def expire_exceptions(db: Db, now: datetime) -> None:
     """End the exceptions whose end date has passed, and reopen the conflicts that they covered."""
     expired = "SELECT id FROM conflict_exceptions WHERE status IN ('Pending', 'Approved') AND until <= %(now)s"
-    # This runs with every tick, so return before the lock if none has expired.
+    # This runs with every tick, so return before the lock if no exception has expired.
     if not await fetch_value(db, f"SELECT EXISTS ({expired})", now=now):
         return
     await take_turn(db)

@@ -197,7 +197,7 @@ async def _show(spec: Screen, services: Services, request: AnyRequest) -> ASGIRe
 async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIResponse:
     now = clock.now()
     if not _is_from_here(request, services.config):
-        return error_response(403, "This form was sent from another site. Open the page here and send it again")
+        return error_response(403, "This form was sent from another site. Open the page here and send the form again")
     async with services.pool.connection() as db:
         visit = await _visit(services, request, db, now)
     if visit.person is None and not spec.is_open:

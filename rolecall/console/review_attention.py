@@ -35,7 +35,7 @@ async def attention_of(
 
 
 def _share_of_time(review: ReviewDetail, now: datetime) -> float:
-    """Return which share of the time between opening and due date has passed."""
+    """Return the share of the time between opening and due date that has passed."""
     assert review.opened_on
     whole = (review.due_on - review.opened_on).total_seconds()
     return (now - review.opened_on).total_seconds() / max(whole, 1)

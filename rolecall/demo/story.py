@@ -14,7 +14,7 @@ from rolecall.demo.applications import (
 )
 
 FIRST_DAY = -365
-# The applications that export files, by day, before the last month, of which every day is simulated.
+# The applications that export files before the last month, by day. In the last month, every day is simulated.
 EXPORTS: dict[int, tuple[Application, ...]] = {
     -310: (FINANCE_LEDGER,),
     -255: (FINANCE_LEDGER,),

@@ -339,7 +339,7 @@ def population_line(item: dict[str, Any]) -> str:
 
 
 def check_population(review: Review) -> Iterator[str]:
-    """Recompute the digest of the items, and check that the counts of every application add up."""
+    """Check the digest of the items, and that the counts of every application add up."""
     # A decision about a model also decides other items. Items about models belong to the population only in a review of
     # models.
     items = [item for item in review.items if item["subject"] != "Model" or review.about["type"] == "Model"]
@@ -396,7 +396,7 @@ def check_parts(review: Review) -> Iterator[str]:
 
 
 def check_bulks(review: Review) -> Iterator[str]:
-    """Compare every bulk decision with the decisions that belong to it, and recompute its digest."""
+    """Compare every bulk decision with the decisions that belong to it, and check its digest."""
     by_bulk: dict[int, list[dict[str, Any]]] = {}
     for one in review.parts["decisions"]:
         by_bulk.setdefault(one["bulk"], []).append(one)
@@ -533,7 +533,7 @@ def accepted_until(review: Review, item: dict[str, Any], accepted: dict[str, Any
 
 
 def check_submissions(review: Review) -> Iterator[str]:
-    """Recompute the digest of every statement from the decisions that it signs, and check which items are signed."""
+    """Check the digest of every statement against the decisions that it signs, and check which items are signed."""
     carried = {item["id"] for item in review.items if last_change(review, item, "Carried Over")}
     # A submission moves kept items to the next stage: find these moves by reviewer and time.
     passed: dict[tuple[str, str], set[str]] = {}

@@ -10,7 +10,7 @@ from rolecall.reviews.model import Exclusion
 
 
 class TakenApplication(msgspec.Struct, frozen=True):
-    """The counts of one application: accounts, what was held, items, and exclusions by reason.
+    """The counts of one application: accounts, access held, items, and exclusions by reason.
 
     In a review of models, `application_id` is None, and the models are counted instead.
     """

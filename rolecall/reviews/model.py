@@ -14,8 +14,8 @@ CHANNEL = "reviews"
 LONGEST_ACCEPTANCE = timedelta(days=366)
 # The longest time for which a reviewer can keep access with Keep Until.
 LONGEST_KEEP = timedelta(days=5 * 366)
-# If the unsubmitted items of an overdue review would flag more than this share of an application's accounts, the review
-# is held until a person confirms.
+# If closing an overdue review would flag more than this share of an application's accounts, the review stays open until
+# a person confirms.
 MOST_FLAGGED = 0.2
 # The share of each reviewer's carried-over items that must be decided by hand. It is at least one item.
 SAMPLE = 0.05

@@ -201,8 +201,8 @@ BEGIN
     END IF;
 END $$;
 
--- Return the same changes as changes_in at a lower cost, with the noted names. Every note must have finished fields (`made`), as in a
--- transaction that only creates records.
+-- Return the changes of a transaction that only creates records, with the names in its notes: the same as changes_in, at a lower cost. Every
+-- note must have finished fields (`made`).
 CREATE OR REPLACE FUNCTION new_records_in(notes jsonb) RETURNS TABLE (kind text, id uuid, name text, after jsonb) STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT r.kind, r.id::uuid, r.name, coalesce(r.parts -> '', '{}') || (r.parts - '') FROM (
         SELECT e.note ->> 'kind' AS kind, e.note ->> 'id' AS id, max(e.note ->> 'name') AS name, min(e.n) AS n,

@@ -110,9 +110,9 @@ BEGIN
     $sql$, the_list::regclass, condition) USING the_list, the_facet;
 END $$;
 
--- Rebuild the contents from the table, in one statement and therefore from one snapshot; for bulk loads. Count only filters that name the
--- columns `within`, and only the rows of `part`. If a column has the same value in all of these rows, a filter on it finds all of them,
--- so its count is not computed separately.
+-- Rebuild the stored totals of a list from its table after a bulk load, in one statement and therefore from one snapshot. Count only the
+-- filters that name all columns of `within`, and only the rows that have the values in `part`. If a column has the same value in all of
+-- these rows, a filter on it finds all of them, so its count is not computed separately.
 CREATE OR REPLACE FUNCTION recount_list(the_list text, columns text[], within text[] DEFAULT '{}', part jsonb DEFAULT '{}') RETURNS void
 LANGUAGE plpgsql AS $recount$
 DECLARE

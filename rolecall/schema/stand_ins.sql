@@ -89,7 +89,7 @@ CREATE OR REPLACE FUNCTION responds_for(person uuid, moment timestamptz) RETURNS
 END;
 
 -- Return whether the reviewer or a stand-in may decide and is present; `excluded` are the people who must not decide. A reviewer that is not
--- an identity stands for the administrators, who can always respond.
+-- an identity means the administrators, who can always respond.
 CREATE OR REPLACE FUNCTION can_be_answered(reviewer uuid, response_type text, moment timestamptz, excluded uuid[]) RETURNS boolean STABLE LANGUAGE sql RETURN
     reviewer <> ALL (excluded) AND NOT is_absent(reviewer, moment)
         AND (may_decide(reviewer) OR NOT EXISTS (SELECT FROM identities i WHERE i.id = reviewer))

@@ -196,7 +196,7 @@ async def patch_resource(db: Db, target: PushTarget, id: UUID, raw: object, if_m
 
 async def delete_resource(db: Db, target: PushTarget, id: UUID, if_match: str) -> None:
     await _current(db, target, id, if_match)
-    # Update the groups first: the deletion also deletes the memberships, which show the groups of the resource.
+    # Update the groups first: the deletion also deletes the rows that show in which groups the resource is.
     await execute(
         db,
         """UPDATE scim_resources SET version = version + 1, changed_at = %(now)s

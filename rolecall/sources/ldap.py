@@ -44,7 +44,7 @@ _MEMBER = "member"
 # A filter for entries whose primary group is not Domain Users (513), Domain Guests (514) or Domain Computers (515).
 _OF_OTHER_PRIMARY_GROUPS = f"(&({PRIMARY_GROUP}=*){''.join(f'(!({PRIMARY_GROUP}={id}))' for id in (513, 514, 515))})"
 _RANGE = re.compile(r"(.+);range=(\d+)-(\d+|\*)", re.IGNORECASE)
-_CHECK_LOGIN = "check the name, the password and whether it has expired"
+_CHECK_LOGIN = "check the name, the password and whether the password has expired"
 # Maps the error number in a message of Active Directory to the reason why a login was refused.
 _AD_REASONS = {
     "532": "the password has expired",

@@ -34,7 +34,7 @@ class PushConnection(SourceConnection):
         total = await queries.count_resources(self._db, self._application_id, kind)
         if not total:
             raise SourceFailed(
-                f"no {content.path.lower()} were pushed yet; start provisioning at the identity provider"
+                f"no {content.path.lower()} have been pushed yet; start provisioning at the identity provider"
             )
         async for records in queries.snapshot_pages(self._db, self._application_id, kind, _PAGE):
             yield RecordPage(records, total)

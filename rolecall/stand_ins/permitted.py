@@ -1,4 +1,4 @@
-"""Find the relations of a person to a named stand-in, which determine whether they may see it."""
+"""Find the relations of a person to a stand-in record. They determine whether the person may see the record."""
 
 from uuid import UUID
 

@@ -25,7 +25,7 @@ async def list_stand_ins(db: Db, query: dict[str, Any], now: datetime) -> Page[S
 
 @operation("POST", "/", scope=Scope.ACCESS_REQUESTS_WRITE, status=201, body=StandInBody)
 async def create_stand_in(db: Db, caller: Caller, raw: Json, facts: Facts) -> StandInItem:
-    """Name a stand-in who responds for you for a limited time or, with `config:manage`, for another person."""
+    """Name a person who responds for you or, with `config:manage`, for another person, for a limited time."""
     return await actions.create_stand_in(db, caller, raw, facts)
 
 

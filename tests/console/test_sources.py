@@ -206,7 +206,7 @@ async def test_push_page_shows_its_url_tokens_and_counts(
     here = f"/applications/{application}/source"
     empty = (await administrator.get(here)).text
     assert "/scim/v2</code>" in empty
-    assert "Nothing was pushed yet" in empty
+    assert "Nothing has been pushed yet" in empty
 
     refused = await administrator.post(f"{here}/tokens", data={"name": "", "expiresInDays": "soon"})
     made = await administrator.post(f"{here}/tokens", data={"name": "Okta <b>", "expiresInDays": "30"})

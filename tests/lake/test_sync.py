@@ -146,7 +146,7 @@ async def test_changed_and_removed_rows_are_synchronized(db: Db, clean_database:
 async def test_rows_of_a_running_transaction_are_copied_by_the_next_sync(
     db: Db, clean_database: str, lake: Path
 ) -> None:
-    """The row is written in a savepoint, whose own transaction id snapshots do not list as running."""
+    """The row is written in a savepoint. Snapshots do not list the transaction id of a savepoint as running."""
     async with await psycopg.AsyncConnection.connect(clean_database) as slow:
         await slow.execute("SELECT pg_current_xact_id()")
         async with slow.transaction():

@@ -211,7 +211,7 @@ def _start(
 
 
 def report(mutants: Sequence[Mutant], results: Results) -> int:
-    """Print the mutants that were not killed and figures for each package; return 1 below the goal."""
+    """Print the mutants that survived, and figures for each package; return 1 if the goal is missed."""
     accepted = accepted_mutants()
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     lines = []

@@ -118,7 +118,7 @@ async def test_import_without_pushed_users_fails_and_keeps_the_accounts(snapshot
     *_, run = await snapshots.after(QUIET)
 
     assert run["status"] == "Failed"
-    assert "no users were pushed yet" in run["log"]
+    assert "no users have been pushed yet" in run["log"]
     assert list(await snapshots.accounts()) == ["ada"]
 
 

@@ -67,7 +67,7 @@ class ChangeSet:
         self.applied[delta.content] = dict(files.group_by("file").len().iter_rows())
 
     def added(self) -> Counter[str]:
-        """Return the number of new rows of each table."""
+        """Return the number of rows that are inserted into each table."""
         added = Counter({into.partition(" ")[0]: rows.height for into, rows in self.inserts})
         added.update({relation.table: change.new.height + change.altered.height for relation, change in self.changes})
         return added

@@ -78,7 +78,7 @@ def _unread_memberships(table: ReadTable) -> Iterator[str]:
         if missing:
             named = _listed(f"{pairs[header][pair][0]} in {pairs[header][pair][1]}" for pair in missing)
             yield (
-                f"{header} names {counted(len(missing), 'membership')} that {' and '.join(read)} does not. "
+                f"{header} names {counted(len(missing), 'membership')} missing from {' and '.join(read)}. "
                 f"Not read: {named}"
             )
 

@@ -281,7 +281,7 @@ STATED: dict[str, Callable[[ReadTable], Iterable[str]]] = {
     "join": _join,
     "dates": _dates,
     "ignore": _ignored,
-    "keep": lambda table: [f"Kept, although it looks like a secret: {_listed(table.shape.keep, _MOST_COLUMNS)}"],
+    "keep": lambda table: [f"Kept, although named like a secret: {_listed(table.shape.keep, _MOST_COLUMNS)}"],
     "derive_users": _derived,
     "open_questions": _stated_elsewhere,
 }

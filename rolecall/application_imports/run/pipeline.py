@@ -140,7 +140,7 @@ class Pipeline:
             yield found
 
     async def _compare_others(self, db: Db) -> AsyncIterator[ChangeSet | Doubt]:
-        """Compare everything except accounts, including people if the import has a file of people."""
+        """Compare everything except accounts; compare people only if the import has a file of people."""
         state = CurrentState(db, self.run.application_id, self.parting)
         assert self.accounts
         if delta := self.deltas.get(Content.IDENTITIES):

@@ -305,7 +305,7 @@ async def extend_review(db: Db, id: str, form: Form, caller: Caller, facts: Fact
 async def close_review(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
     found = await closing.close_review(db, caller, id, first(form, "confirm") == "true", facts.now, facts.zone)
     if found.held:
-        return SeeOther(f"/reviews/{id}", "Closing is held. Read why, then close the review or keep it open.", "bad")
+        return SeeOther(f"/reviews/{id}", "The review was not closed. Read why, then close it or keep it open.", "bad")
     return SeeOther(f"/reviews/{id}", f"The review is {found.status}.")
 
 
