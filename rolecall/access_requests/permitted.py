@@ -125,9 +125,9 @@ class Standing(msgspec.Struct, frozen=True):
         return not is_own and not self.owner_carried_out and not people & {*self.carried_out_by}
 
     def responds_for_others(self, reviewer_id: UUID) -> bool:
-        """Return whether the caller already responds as another reviewer: one person must not meet two rules.
+        """Return whether the caller already responds as another reviewer: one person must not satisfy two rules.
 
-        An administrator who is alone may meet several.
+        An administrator who is alone may satisfy several.
         """
         return not self.is_alone and bool({*self.responds_as} - {reviewer_id})
 
@@ -174,7 +174,7 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, 
         return PROVISIONED_IT
     if move in (CANCEL, SNOOZE) and standing.is_affected and not standing.is_reporter:
         return REPORTED_BY_OTHERS
-    # `respond` checks that a rule of the request asks the approver.
+    # Treat every approver as asked, because `respond` checks that a rule of the request asks them.
     is_asked = stands_in or move is APPROVE
     if standing.is_person and not is_asked and VERBS[move] not in standing.reach:
         return NOT_INVOLVED

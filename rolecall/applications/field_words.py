@@ -151,6 +151,6 @@ NO_DATE = {
 
 
 def is_status_like(words: Iterable[str]) -> bool:
-    """Return whether each word, except blank ones, says that an account is active or inactive; False without words."""
+    """Return whether all words that are not blank, at least one, say that an account is active or inactive."""
     found = {fold(word) for word in words} - {""}
     return bool(found) and found <= ACTIVE.keys()

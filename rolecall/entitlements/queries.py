@@ -225,7 +225,7 @@ async def suggested(
 
 
 async def former_names(db: Db, entitlement: EntitlementDetail) -> list[EntitlementReference]:
-    """List up to 200 entitlements that this one may have been renamed from: the last import no longer shows them."""
+    """List up to 200 possible former names: entitlements of the same kind that the last import no longer shows."""
     return await fetch_all(
         db,
         EntitlementReference,

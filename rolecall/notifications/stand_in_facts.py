@@ -49,7 +49,7 @@ async def of_stand_ins(db: Db, ids: Sequence[UUID], context: FactContext) -> dic
 
 
 async def of_leaves(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe who stands in during a leave, for both people."""
+    """Describe who stands in during a leave, for the person on leave and for the stand-in."""
     rows = await fetch_all(
         db,
         _StandInRow,

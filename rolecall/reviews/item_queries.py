@@ -273,7 +273,7 @@ async def review_of(db: Db, id: str) -> UUID:
 
 
 async def get_item(db: Db, id: str | UUID, *, lock: bool = False) -> ReviewItemDetail:
-    """Get one item with its history. With `lock`, lock it and the items below it until the transaction ends."""
+    """Get one item with its history. With `lock`, lock it and the items decided with it until the transaction ends."""
     known = known_guid("Review item", str(id))
     if lock:
         # Lock in the order of a bulk decision, to avoid deadlocks.

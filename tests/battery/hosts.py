@@ -66,7 +66,7 @@ class Host:
         self._pid = int(found.stdout)
 
     def kill(self) -> None:
-        """Kill every process of the host at once: the kernel ends a namespace with its first process."""
+        """Kill every process of the host at once: the kernel ends a namespace when its first process dies."""
         if self._machine is not None:
             os.kill(self._pid, signal.SIGKILL)
             self._machine.wait()

@@ -54,7 +54,7 @@ async def act(
 async def approve(
     client: httpx2.AsyncClient, db: Db, id: UUID, approver: object, stand_in: object = None
 ) -> httpx2.Response:
-    """Approve with a token of the approver, because a token without an owner records no approval.
+    """Approve with a token of the approver or stand-in, because a token without an owner records no approval.
 
     A person without a role becomes an administrator during the call, because only administrators own such tokens.
     """

@@ -58,7 +58,7 @@ async def test_newest_problem_is_shown_regardless_of_delivery_status(db: Db, hoo
 
 
 async def test_screen_uses_the_stored_totals_of_deliveries(db: Db, hook: UUID) -> None:
-    """Counting the deliveries for each page would be slow."""
+    """The screen must not count the deliveries each time, because that would be slow."""
     await deliveries(db, hook, ("Delivered", "delivered"))
     await execute(db, "SELECT fold_lists()")
 

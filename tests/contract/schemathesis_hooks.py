@@ -165,7 +165,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "changeNotificationPreferences": lambda body: fit(body) | {"kinds": SETTINGS["kinds"]},
     # The application must have a connector.
     "saveConnectorTemplate": lambda _: {"applicationId": RECORDS["applications"][0], "name": another(None)},
-    # Filters and columns depend on the list, a schedule on the settings of the process.
+    # Keep to one list, because filters and columns depend on it; a schedule depends on the settings of the process.
     "createReport": lambda _: {"name": another(None), "list": "identities", "ownerId": one("identities")(None)},
     "changeReport": lambda _: {"description": another(None), "columns": ["lastName"]},
     "runReport": lambda body: {"format": body.get("format") or "csv"},

@@ -32,7 +32,7 @@ def test_client_is_the_nearest_address_that_is_not_a_trusted_proxy(peer: str, fo
 
 
 async def failures_until_refused(client: httpx2.AsyncClient) -> int:
-    """Count the requests without a token, each with another claimed address, until one is rate-limited."""
+    """Send requests without a token, each with a new claimed address; count those before the first rate-limited one."""
     clock.travel_to(datetime(2030, 1, 1, tzinfo=UTC))
     for n in range(limits.FAILED_AUTHENTICATIONS + 2):
         headers = {"X-Forwarded-For": f"198.51.100.{n % 250}", "Forwarded": f"for=198.51.100.{n % 250}"}
