@@ -116,7 +116,7 @@ class ConditionBody(Body):
             raise broken(f"{{name}} must have 1 to {_MOST_WORDS} entries")
         if any(len(word) > _LONGEST_WORD or "\x00" in word for word in words):
             raise broken(f"{{name}} must be at most {_LONGEST_WORD} characters and must not contain NUL")
-        # `starts with` needs only the beginning of a type.
+        # With `starts with`, the beginning of a type is enough.
         if info.data.get("field") is model.Field.TYPE and info.data.get("operator") is not Operator.STARTS_WITH:
             if any(fold(word) not in _IDENTITY_TYPES for word in words):
                 raise broken(f"{{name}} must be one of {', '.join(IdentityType)}")

@@ -217,7 +217,7 @@ _DOWN = _Direction(
 )
 
 # Select the boundary key to start from, and the number of rows to skip. Changes that are not folded yet shift the
-# boundaries, so take the last boundary that cannot be past the first row of the page. MATERIALIZED keeps the planner
+# boundaries, so take the last boundary that cannot be after the first row of the page. MATERIALIZED keeps the planner
 # from inlining the values, so that one generic plan is good for all of them.
 _KEPT = """
     WITH changes AS MATERIALIZED (

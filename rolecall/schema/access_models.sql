@@ -46,7 +46,7 @@ CREATE OR REPLACE FUNCTION access_model_matches(source text) RETURNS text STABLE
     (SELECT string_agg(format('CASE WHEN %s THEN %L::uuid END', access_model_test(definition -> 'conditions'), id), ', ')
      FROM access_models WHERE is_in_effect));
 
--- Writers of identities take this lock shared and a commit of a model takes it exclusively, so that neither misses what the other writes.
+-- Writers of identities take this lock in shared mode and the commit of a model in exclusive mode, so that neither misses what the other writes.
 CREATE OR REPLACE FUNCTION access_model_lock() RETURNS int IMMUTABLE LANGUAGE sql RETURN hashtext('access models');
 
 -- Update the members of all models for the identities that were written.

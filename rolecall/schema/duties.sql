@@ -190,7 +190,7 @@ RETURNS TABLE (account int, duty_id uuid, kind text, number int, path int[], acc
     WHERE w.during && int4range(s.from_import, s.until_import) AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest;
 END;
 
--- Return when people held duties, from imports and from the history of matches, as match_then (schema/accounts.sql) defines it.
+-- Return when people held duties, computed from imports and from the matches at each time, as match_then (schema/accounts.sql) finds them.
 CREATE OR REPLACE FUNCTION duty_spans(which uuid[], people uuid[])
 RETURNS TABLE (duty_id uuid, identity_id uuid, during tstzmultirange) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH owned AS MATERIALIZED (

@@ -1,6 +1,6 @@
 """Cut the lines of printed tables into fields: columns aligned with spaces, or boxes drawn with bars.
 
-Command lines, databases and mainframes print such tables.
+Command-line tools, databases and mainframes print such tables.
 """
 
 import re
