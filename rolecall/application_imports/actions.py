@@ -25,7 +25,7 @@ from rolecall.core.nudge import nudge
 from rolecall.core.text import in_one_line
 
 CHANNEL = "imports"
-OWN_RATINGS = "An import that lowers risk ratings must be continued by a person other than the one who supplied it"
+OWN_RATINGS = "Someone other than the person who supplied the data must continue an import that lowers risk ratings"
 _NOT_HELD = "Application import is not held, so it cannot be continued"
 _LONGEST_NAME = 255
 

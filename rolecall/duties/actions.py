@@ -77,7 +77,7 @@ async def delete_duty(db: Db, id: str) -> None:
     duty = await queries.get(db, known)
     if duty.rules:
         names = ", ".join(rule.name for rule in duty.rules)
-        raise Conflict(f"Duty {duty.name} is used in rules ({names}): remove it there first")
+        raise Conflict(f"Duty {duty.name} is used in rules ({names}): remove it from them first")
     if await queries.is_on_record(db, known):
         raise Conflict(f"Past conflicts refer to the duty {duty.name}. Remove its patterns instead of the duty")
     # duty_holders has no foreign key, because checking it would be slow when thousands of people get a duty.

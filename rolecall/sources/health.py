@@ -33,7 +33,7 @@ async def _problem(db: Db, config: Config, id: UUID, source: Source) -> str | No
         return None
     if not host_of(source.url):
         path = sqlite_path(source.url)
-        outside = f"{path} is outside of ROLECALL_IMPORT_ROOTS; move the file, or add its folder there"
+        outside = f"{path} is outside of ROLECALL_IMPORT_ROOTS; move the file, or add its folder to the roots"
         return None if is_inside_roots(path, config) else outside
     return await connection_problem(db, config, id, source, FETCHING)
 

@@ -59,7 +59,7 @@ def _in_environment(name: str) -> FoundSecret:
 
 def _in_file(folder: Path | None, name: str) -> FoundSecret:
     if folder is None:
-        raise SourceFailed("ROLECALL_SOURCE_SECRETS is not set; set it to the folder with the files of secrets")
+        raise SourceFailed("ROLECALL_SOURCE_SECRETS is not set; set it to the folder with the secret files")
     try:
         path = folder / name
         # Editors end a file with a line break, which is not a part of the secret.

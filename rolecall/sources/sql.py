@@ -163,7 +163,7 @@ async def _open_sqlite(access: SourceAccess) -> AsyncIterator[SourceConnection]:
 def _database_file(access: SourceAccess) -> Path:
     path = sqlite_path(access.source.url)
     if not is_inside_roots(path, access.config):
-        raise SourceFailed(f"{path} is outside of ROLECALL_IMPORT_ROOTS; move the file, or add its folder there")
+        raise SourceFailed(f"{path} is outside of ROLECALL_IMPORT_ROOTS; move the file, or add its folder to the roots")
     if not path.is_file():
         raise SourceFailed(f"there is no file {path}; check the URL")
     return path.resolve()

@@ -109,7 +109,7 @@ async def test_duty_in_use_cannot_be_deleted_and_the_error_names_its_rules(clien
 
     refused = await client.delete(f"{URL}/{company.prepare}")
 
-    said = "Duty Prepare payments is used in rules (Prepare and release): remove it there first"
+    said = "Duty Prepare payments is used in rules (Prepare and release): remove it from them first"
     assert (refused.status_code, refused.json()["message"]) == (409, said)
     assert (await client.delete(f"{URL}/{spare}")).status_code == 204
     assert (await client.get(f"{URL}/{spare}")).status_code == 404

@@ -185,7 +185,7 @@ async def _update_identities(db: Db, run: ImportRun, now: datetime) -> list[str]
         await administrators.lock_administrators(db)
         if not await administrators.active(db):
             names = ", ".join(name for id, name in before.items() if id in lost)
-            said = f"no active administrator would be left without {names}; make another person an administrator first"
+            said = f"without {names}, no active administrator would be left; make another person an administrator first"
             raise BrokenFile(said)
     return lines
 
