@@ -69,7 +69,7 @@ def _hasty(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
     if one.is_hasty and one.median_seconds is not None:
         parts.append(f"{one.median_seconds:.0f} seconds for each decision")
     parts.append(f"details opened for {one.opened_share or 0:.0%}")
-    text = f"{', '.join(parts).capitalize()}; the longest run of equal decisions has {one.longest_run}."
+    text = f"{', '.join(parts).capitalize()}; the longest run of equal decisions has {one.longest_run} items."
     return _about(review, one, f"decided {one.decided} items quickly", text)
 
 
