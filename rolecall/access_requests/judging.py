@@ -53,7 +53,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """The result of comparing one request with an import; `contents` are the kinds of content that decided.
+    """The result of comparing one request with an import; `contents` are the contents that the result is based on.
 
     `undecided` means that the files do not cover the whole request.
     """

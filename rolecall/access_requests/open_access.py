@@ -115,7 +115,7 @@ async def open_changes(
 async def people_in_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[tuple[int, UUID]]]:
     """Return the people in each group or in a group below it, and people whom open requests would add.
 
-    Each person is returned with the turn of the last request that the membership depends on, or 0.
+    With each person, return the turn of the last request that the membership depends on, or 0 if it depends on none.
     """
     asked = list(groups)
     found: dict[Group, list[tuple[int, UUID]]] = {group: [] for group in asked}

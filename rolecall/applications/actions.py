@@ -202,7 +202,7 @@ def _taken(name: str) -> Invalid:
 
 
 def _columns_of(body: ApplicationFields, raw: Json, guard: Guard) -> dict[str, Any]:
-    """Return the columns that the given fields set."""
+    """Return the columns to write, with the values of the given fields."""
     simple = (
         "name", "priority", "is_identity_source", "is_archived", "owner_id", "provisioner_ids", "review_every_months",
         "surprise_reviews",

@@ -201,7 +201,7 @@ def _mapped_fields(columns: dict[str, str], content: Content) -> dict[str, str]:
     if any("\x00" in header for header in columns):
         raise broken("{name} must not contain NUL characters")
     mapped = {
-        header: _field(field, FIELDS[content], f"{field} is not a field of {content}; it has")
+        header: _field(field, FIELDS[content], f"{field} is not a field of {content}; use one of")
         for header, field in columns.items()
     }
     if twice := repeated(mapped.values()):
@@ -215,7 +215,7 @@ def _check_fields(shape: FileShapeBody, content: Content, columns: dict[str, str
     """Check that a shape uses only fields of its content, and builds no field that `columns` maps too."""
     unpivot = [shape.unpivot.headers, shape.unpivot.cells] if shape.unpivot else []
     for field in (*(shape.values or ()), *(shape.invert or ()), *(shape.join or ()), *unpivot):
-        _field(field, FIELDS[content], f"{{name}}: {field} is not a field of {content}; it has")
+        _field(field, FIELDS[content], f"{{name}}: {field} is not a field of {content}; use one of")
     mapped = {same_header(field) for field in columns.values()}
     for field in (*(shape.join or ()), *unpivot):
         if same_header(field) in mapped:

@@ -292,7 +292,7 @@ async def _steps(db: Db, which: str, **values: object) -> list[CarrierStepItem]:
 
 
 async def previewed(db: Db, carrier: Carrier, request: AccessRequestDetail) -> CarrierPreview:
-    """Return the plan of a request, or why it would be left to a person. Record and send nothing."""
+    """Return the plan of a request, or why it would be left to a person. Do not record or send anything."""
     try:
         steps = plan(request, carrier, await request_facts(db, request))
     except Inexpressible as why:

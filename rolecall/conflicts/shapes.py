@@ -159,7 +159,7 @@ class ConflictDetail(ConflictItem, frozen=True, rename="camel"):
 
 
 class RemovalRequest(msgspec.Struct, frozen=True):
-    """A request that removes a privilege from an account, or the whole account if it names no privilege."""
+    """A request that removes a privilege from an account or, if it names no privilege, removes the whole account."""
 
     id: UUID
     number: int

@@ -160,7 +160,7 @@ def _masked(name: str, value: object, *, is_secret: bool) -> object:
 
 
 def decode_json(text: str) -> Any:
-    """Decode JSON. The values of a name that an object repeats become a list, so that none of them is lost."""
+    """Decode JSON. If an object repeats a name, return its values as a list, so that none of them is lost."""
     # Reading every member with a hook is slow, so decode again only if a name is repeated.
     value = msgspec.json.decode(text)
     try:

@@ -24,7 +24,7 @@ from rolecall.settings.policy import RequirementType
 
 
 class ReviewStory(NamedTuple):
-    """A simulated review: the first `submitters` reviewers submit, the next decides half, the others decide nothing."""
+    """A simulated review: `submitters` reviewers submit, one more decides half of the items, the others decide none."""
 
     name: str
     description: str

@@ -95,7 +95,7 @@ async def _clock(db: Db) -> CheckResult:
     skew = abs(here - there)
     seconds = f"{skew.total_seconds():.1f} s"
     if skew <= MOST_SKEW:
-        return fine("clock", f"{seconds} from the clock of the database")
+        return fine("clock", f"differs from the clock of the database by {seconds}")
     return trouble(
         "clock",
         f"the clocks of this machine and of the database differ by {seconds}",
@@ -285,7 +285,7 @@ async def _audit(db: Db) -> CheckResult:
     return trouble(
         "audit",
         f"entry {verdict.broken.number} is the first that fails verification: {verdict.broken.reason}",
-        "the database was changed without the program: keep it unchanged, and compare it with a backup",
+        "the database was changed outside Rolecall: make no further changes, and compare it with a backup",
     )
 
 

@@ -22,7 +22,7 @@ class ReportPeriod(StrEnum):
 
 
 def _bounds(period: ReportPeriod, today: date) -> tuple[date, date]:
-    """Return the first day of the last complete period, and the day after its end."""
+    """Return the first day of the last complete period, and the first day after the period."""
     match period:
         # `filters_of` does not use bounds for Now, but the match must be exhaustive.
         case ReportPeriod.NOW | ReportPeriod.YESTERDAY:

@@ -435,8 +435,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_moved_items AFTER INSERT ON review_moves REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_items();
 
--- When a template could not open its review, or made a draft that must be opened, notify the owner of its reviews or, without an active
--- owner, the administrators.
+-- When a template could not open its review, or created a draft that a person must open, notify the owner of its reviews or, without an
+-- active owner, the administrators.
 CREATE OR REPLACE FUNCTION notify_of_templates() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT person_or_administrators((NEW.body ->> 'ownerId')::uuid)), 'Review', 'Review Template', NEW.id,

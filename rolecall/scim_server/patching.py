@@ -99,7 +99,7 @@ class MemberChange(msgspec.Struct, frozen=True):
 
 
 class PatchTarget(msgspec.Struct, frozen=True):
-    """The target of an operation: an attribute, a filter for the elements of its list, and their sub-attribute."""
+    """The target of an operation, such as `emails[type eq "work"].value`: attribute, value filter and sub-attribute."""
 
     path: AttributePath
     fitting: Filter | None

@@ -106,7 +106,7 @@ async def _write(writing: Writing, pages: AsyncIterator[RecordPage], most_bytes:
         if writing.size > most_bytes:
             raise SourceFailed(
                 f"the first {count:,} records are already larger than {byte_size(most_bytes)}; "
-                "name the attributes that are needed, or raise ROLECALL_MAX_SNAPSHOT_BYTES"
+                "fetch only the attributes that are needed, or raise ROLECALL_MAX_SNAPSHOT_BYTES"
             )
     if count < 2:
         # Write a single record as a list, because an object that contains a list could be read as an envelope.

@@ -124,7 +124,7 @@ async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncCl
             ("connector.files.1.encoding", "Encoding must be a character encoding such as windows-1252"),
             (
                 "connector.files.2.columns",
-                "Supervisor is not a field of groups; it has Group, Description, Nomenclature, Parent",
+                "Supervisor is not a field of groups; use one of Group, Description, Nomenclature, Parent",
             ),
             ("schedule.cron", "Cron must be a cron expression such as 0 6 * * 1-5"),
             ("schedule.locations.Users", "Users must not be blank"),

@@ -268,7 +268,7 @@ async def test_details_that_differ_between_the_grants_of_an_account_are_not_kept
     await decided(administrator, draft, "Ecran", "permissions", db)
     page = await decided(administrator, draft, "Niveau", "no", db)
 
-    assert "because rows of one account differ in it: Ecran, Niveau" in page
+    assert "because rows of one account differ in them: Ecran, Niveau" in page
     _, permissions = await held(administrator, draft, Imports(client, config), db)
     assert {row[:2] for row in permissions} == {
         ("U001", "SAISIE"),

@@ -46,7 +46,7 @@ LISTED = (
     *(f"/export/person-access?id={{ada}}&format=jsonl{day}" for day in ("", f"&asOf={_TODAY}")),
 )
 VIEWERS = ("self", "supervisor", "far", "owner", "provisioner", "asked", "stand-in", "stranger")
-# Paths of hidden records, which must not be found, now or at a past time.
+# Paths of hidden records, now and at a past time. All must respond with Not Found.
 HIDDEN = (
     *(f"/identities/{{person}}{day}" for day in ("", f"?asOf={_TODAY}")),
     *(f"/accounts/{{account}}{day}" for day in ("", f"?asOf={_TODAY}")),

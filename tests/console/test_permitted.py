@@ -15,7 +15,7 @@ from tests.console.conftest import ORIGIN
 
 @pytest.fixture
 async def reviewer(administrator: httpx2.AsyncClient, db: Db) -> httpx2.AsyncClient:
-    """Return a client that is signed in as a Reviewer; another person is administrator."""
+    """Return a client that is signed in as a Reviewer; another person is the administrator."""
     grace = await an_identity(db, "Grace", "Hopper")
     await execute(db, "UPDATE console_roles SET role = 'Reviewer'")
     await execute(

@@ -156,7 +156,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "planConfiguration": lambda _: {"settings": {"approvalLeadDays": random.randint(1, 99)}},
     "createAccessRequest": a_request,
     "previewAccessRequest": a_request,
-    # The host must be in the allow-list, and which keys apply depends on the kind.
+    # A valid source needs a host in the allow-list, and only the keys of its kind.
     "putSource": lambda _: dict(A_SOURCE),
     "testSource": lambda _: {"source": dict(A_SOURCE)},
     "putCarrier": lambda _: {"kind": "SCIM", "url": "https://hooks.example.com/scim", "mode": "Off"},

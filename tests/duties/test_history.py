@@ -56,7 +56,7 @@ class World(msgspec.Struct):
     moments: list[tuple[datetime, Access]]
     patterns: list[list[dict[str, str]]]
     rules: list[Rule]
-    # Open conflicts by rule and person with their start, and those that have ended.
+    # When each open conflict began, by rule and person, and the conflicts that have ended.
     open: dict[tuple[int, int], datetime]
     ended: list[tuple[int, int, datetime, datetime]]
 

@@ -49,7 +49,7 @@ REFERENCES = ("application", "entitlement", "person", "reviewer")
 
 
 def another(value: Any, field: str = "") -> Any:
-    """Return a different value, of the same type if the given one is not empty."""
+    """Return a different value, of the same type unless the given one is None."""
     if value is None and field in REFERENCES:
         return {"id": "forged", "name": "forged"}
     match value:

@@ -252,7 +252,7 @@ def _ignored(table: ReadTable) -> Iterator[str]:
         and frame.group_by("username").agg(pl.col(str(i)).str.strip_chars().n_unique()).get_column(str(i)).max() != 1
     ]
     if named:
-        yield f"Not kept as a detail, because rows of one account differ in it: {_listed(named, _MOST_COLUMNS)}"
+        yield f"Not kept as details, because rows of one account differ in them: {_listed(named, _MOST_COLUMNS)}"
 
 
 def _stated_elsewhere(table: ReadTable) -> Iterable[str]:

@@ -29,7 +29,7 @@ class Table(NamedTuple):
     headers: list[str]
     frame: pl.DataFrame
     ragged: list[RaggedRow]
-    # Whether each row is one line, so that lines can be compared instead of rows.
+    # Whether each row takes exactly one line of the file, so that lines can be compared instead of rows.
     is_by_line: bool
     # Sentences about the file for the log.
     notes: tuple[str, ...] = ()

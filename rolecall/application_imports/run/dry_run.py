@@ -160,7 +160,7 @@ async def _totals(db: Db, run: ImportRun, result: ImportResult) -> DryRunTotals:
 
 
 def _problem(pipeline: Pipeline) -> str | None:
-    """Return why rejected rows would make an import fail; None if there are none, or the file groups allow rejects."""
+    """Return why rejected rows would make an import fail; None if no row is rejected or the file groups allow it."""
     try:
         pipeline.check_rejects()
         return None

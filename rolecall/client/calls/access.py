@@ -235,7 +235,7 @@ def approve_exception(
 ) -> Call[answers.ConflictDetail]:
     """Approve the requested exception, as one of the two people who must approve it.
 
-    `stand_in_id` is the person who approved for the approver.
+    `stand_in_id` is the person who approved in place of `approver_id`.
     """
     return describe.post(
         answers.ConflictDetail,

@@ -45,7 +45,7 @@ def put_carrier(application_id: Id, kind: str, url: str, **fields: Unpack[Carrie
 
 
 def delete_carrier(application_id: Id) -> Call[None]:
-    """Remove the carrier of an application and its stored secret; people must carry out open requests."""
+    """Remove the carrier of an application and its stored secret; its open requests are left to people."""
     return describe.call("DELETE", type(None), _PATH, application_id)
 
 

@@ -116,7 +116,7 @@ def respond(
 ) -> Call[answers.AccessRequest]:
     """Record a reviewer's response, Approved or Rejected, to a requirement of type Approve, Resolve or Verify.
 
-    `stand_in_id` is the person who responded for the reviewer.
+    `stand_in_id` is the person who responded in place of the reviewer.
     """
     return describe.post(
         answers.AccessRequest,
