@@ -92,7 +92,7 @@ async def resume(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
 
 async def move_due(db: Db, now: datetime) -> bool:
     """Start and resume a batch of requests that are due; return whether more may be due."""
-    # `min` returns the only status in which each of these moves is allowed. A postponed request may have no scheduled
+    # Each of these moves is allowed in one status only, which `min` returns. A postponed request may have no scheduled
     # start; `greatest` ignores the NULL. Do not wait for locked requests: the next tick finds them.
     found = [
         await fetch_rows(

@@ -82,8 +82,8 @@ class Standing(msgspec.Struct, frozen=True):
     asked: list[str]
     is_assignee: bool
     is_provisioner: bool
-    # Everyone who resolved the request, in this or an earlier round, its assignees at these times, and the owners of
-    # the tokens among them. Empty unless the request is Resolved now.
+    # Everyone who resolved the request in any round, its assignees at those times, and the owners of the tokens among
+    # them. Empty unless the request is Resolved now.
     carried_out_by: list[UUID]
     # The caller is a token whose owner carried out the request in person.
     owner_carried_out: bool

@@ -262,7 +262,7 @@ async def is_unmet(db: Db, id: UUID, type: RequirementType) -> bool:
     return bool(unmet)
 
 
-# The reviewers and reasons of the rules that are still open in the current status.
+# The reviewers and reasons of the rules that are not met yet in the current status.
 _UNMET = """
     SELECT json_agg(json_build_array(p.reviewer_id, p.reviewer_name) ORDER BY p.rule, p.position) AS reviewers,
            array_agg(DISTINCT p.reason) AS reasons

@@ -56,7 +56,7 @@ async def put_carrier(db: Db, application_id: UUID, raw: Json, facts: Facts, con
 
 
 async def _leave_unfinished(db: Db, application_id: UUID, reason: str, now: datetime) -> None:
-    """Leave unfinished requests to people: if the carrier is switched on later, it does not continue them by itself."""
+    """Leave unfinished requests to people, so that the carrier does not continue them if it is switched on later."""
     for request_id in await queries.unfinished_requests(db, application_id):
         # Skip requests that are no longer open.
         with suppress(recording.NotNow):

@@ -35,7 +35,7 @@ _ENTRY_WORDS = (
 
 
 def in_entry(place: str, field: str) -> str:
-    """Return the path in the configuration of a field in an action's body; for `ownerId`, the path ends in `owner`."""
+    """Convert the name of a field in an action's body to its path in the configuration: `ownerId` becomes `owner`."""
     words = [_ENTRY_WORDS.get(word, word) for word in field.split(".")]
     return ".".join([place, *words])
 

@@ -59,7 +59,7 @@ def is_refused(address: str, allowed: Iterable[Network]) -> bool:
 
 
 def _plain(address: str) -> Address:
-    """Parse an address without its zone; unwrap an IPv4-mapped IPv6 address."""
+    """Parse an address. Ignore its zone, and unwrap an IPv4-mapped IPv6 address."""
     found = ip_address(address.partition("%")[0])
     return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
 

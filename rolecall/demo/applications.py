@@ -195,7 +195,7 @@ def files_of(
 ) -> dict[str, bytes]:
     """Return the file of each file group, as exported on the simulated date `today`.
 
-    `day` is the number of days from the real date to `today`; in the last month it is 0, because no grants change then.
+    `day` is `today` in days relative to the real date, so it is negative; in the last month, when no grants change, 0.
     """
     kept = [p for p in people if p.is_here(today) or (application.keeps_leavers and p.joined <= today)]
     users = [person for person in kept if _works_in(person, application.departments)]

@@ -122,7 +122,7 @@ async def change_rule(db: Db, id: str, raw: Json, facts: Facts) -> RuleDetail:
     # Null removes the control duty or the owner; an omitted field keeps its value.
     cleared = {name: None for name in ("without", "ownerId") if raw.get(name, "") is None}
     draft = msgspec.convert({**msgspec.to_builtins(standing), **cleared, **_given(body)}, RuleDefinition)
-    # Check the draft too: a body with only one of `without` and `conflicts` could not be checked for this.
+    # Check the changed draft, because the body may have only one of `without` and `conflicts`.
     if draft.without in draft.conflicts:
         raise Invalid.on("without", "Without must name a duty that is not among the conflicting duties")
     await update_draft(db, "duty_rules", rule.id, draft, facts.now)

@@ -139,7 +139,7 @@ async def _require_free_email(db: Db, caller: Caller, identity_id: UUID | None, 
 
 
 async def _require_same_sign_in(db: Db, caller: Caller, identity_id: UUID, new: IdentityType) -> None:
-    """Refuse a change of type that allows or ends signing in, unless the caller has `identities:write`.
+    """Refuse a change of type that would allow or prevent signing in, unless the caller has `identities:write`.
 
     Tokens are not restricted here.
     """

@@ -184,7 +184,7 @@ async def _has_decisions(db: Db, review_id: UUID) -> bool:
 
 
 async def complete_if_done(db: Db, review_id: UUID, now: datetime) -> None:
-    """Complete a closed review when every flagged item is remediated or accepted, or its application is archived."""
+    """Complete a closed review when each flagged item is remediated, accepted or in an archived application."""
     # Lock first, so that the later of two concurrent changes sees the earlier one.
     review = await queries.plan_of(db, review_id, lock=True)
     waiting = await fetch_value(

@@ -226,7 +226,7 @@ _ACCESS = f"""
     FROM pinned_imports p JOIN permissions o ON o.application_id = p.application_id
     JOIN assignments s ON s.permission_number = o.number AND s.access NOT IN ('None', 'Deny')
          AND {_THEN.format(row="s")}"""
-# For each subject of items, SQL that collects what is held in pinned_holdings, before the scope is applied.
+# For each subject of items, SQL that inserts what is held into pinned_holdings, before the scope is applied.
 _HELD = {
     ItemSubject.ACCESS: f"""
         INSERT INTO pinned_holdings

@@ -15,7 +15,7 @@ from rolecall.reviews.population import Taking
 
 # How long the owner has to decide.
 _DUE_AFTER = timedelta(days=14)
-# The maximum number of people, or of unmatched accounts, that get a review each; more than this share one review.
+# If there are at most this many people, each gets a review; otherwise all share one. The same for unmatched accounts.
 _MOST_SINGLE = 10
 
 

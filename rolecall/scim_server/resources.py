@@ -41,7 +41,7 @@ def without_core(raw: object, kind: ResourceType) -> Any:
 
 
 def checked_resource(raw: object, kind: ResourceType) -> Resource:
-    """Return the attributes to store. Leave out secrets, read-only attributes and memberships."""
+    """Validate a resource; return the attributes to store, without secrets, read-only attributes and memberships."""
     if not isinstance(raw, dict):
         raise ScimError("The body must be a JSON object", ScimErrorType.INVALID_SYNTAX)
     _check_schemas(raw, kind)

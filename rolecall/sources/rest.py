@@ -123,7 +123,7 @@ def records_in(value: Any, path: str) -> list[Any]:
         # Report only the type, because the value may contain credentials or personal data.
         wrong = next((_TYPES[type(each)] for each in found if not isinstance(each, dict)), None)
         if wrong is not None:
-            raise SourceFailed(f"a record is {wrong} instead of an object; set records to the list")
+            raise SourceFailed(f"a record is {wrong} instead of an object; set records to the path of the list")
         return found
     names = ", ".join(map(str, list(value)[:_MOST_NAMED])) if isinstance(value, dict) else ""
     there = f"; the response has {names}" if names else ""

@@ -86,7 +86,7 @@ def filled_address(path: str, company: Company) -> str:
 
 
 def is_shown(method: str, path: str) -> bool:
-    """Return whether to visit a screen: not a streaming log, and not a redirect to a provider."""
+    """Return whether to visit a screen: a GET that is neither a streaming log nor a redirect to a provider."""
     return method == "GET" and not path.endswith("/log") and "oidc" not in path
 
 

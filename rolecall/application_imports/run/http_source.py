@@ -102,7 +102,7 @@ async def _answer(
 ) -> AsyncIterator[aiohttp.ClientResponse]:
     """Follow redirects and yield the final response.
 
-    Each URL must be inside `root`, or PermissionError is raised before it is requested.
+    If a URL is outside `root`, do not request it; raise PermissionError.
     """
     for _ in range(_MOST_HOPS):
         if not _is_inside(root, url):

@@ -40,7 +40,7 @@ class BuildOutcome(StrEnum):
     CANCELED = "canceled"
     # The build did not end, for example because the child was killed. A worker starts the import again.
     INTERRUPTED = "interrupted"
-    # The file store does not answer. A worker starts the import again, and does not count the attempt.
+    # The file store does not respond. A worker starts the import again, and does not count the attempt.
     POSTPONED = "postponed"
 
 
