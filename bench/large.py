@@ -29,7 +29,7 @@ HELD_BY_ONE = 100
 # Limits: the time per row relative to the smallest size, and the memory of the worker in bytes.
 TIME_BAR = 1.5
 MEMORY_BAR = 2**30
-# Measure a small import several times, because one measurement of so short a run is not reliable.
+# Measure a small import several times, because one measurement of such a short run is not reliable.
 TURNS = {1_000_000: 3}
 _PIECE = 1_000_000
 _LIMITS = {"ROLECALL_MAX_FILE_BYTES": str(2**40), "ROLECALL_MAX_UPLOAD_BYTES": str(2**40)}
@@ -68,7 +68,7 @@ def permission_pieces(size: int, *, is_changed: bool) -> Iterator[pl.DataFrame]:
 
 
 async def run(url: str, token: str, folder: Path, size: int, pid: int, *, logs: bool) -> dict[str, dict[str, Any]]:
-    """Import first, changed and unchanged files into one new application; each step overwrites the files on disk."""
+    """Run the steps of the benchmark in one new application; each step overwrites the files on disk."""
     timeout = aiohttp.ClientTimeout(total=None)
     headers = {"Authorization": f"Bearer {token}"}
     results = {}

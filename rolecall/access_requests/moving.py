@@ -79,7 +79,7 @@ async def move(
 
 
 async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    """Move to Resolved, or to Completed if no verification is required."""
+    """Move requests to Resolved, or to Completed if they require no verification."""
     ids = await lock_movable(db, RESOLVE, ids)
     # Record the responses before the move, because its event contains the request with its responses.
     await _record_responses(db, RequirementType.RESOLVE, ids, caller)

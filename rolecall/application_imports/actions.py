@@ -1,4 +1,4 @@
-"""Create, cancel, continue and roll back imports. A worker runs the imports, see `run/next_import.py`."""
+"""Create, cancel, continue and roll back imports. A worker runs the imports (`run/next_import.py`)."""
 
 import asyncio
 from collections import Counter

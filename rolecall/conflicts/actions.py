@@ -80,7 +80,7 @@ async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     """Request to keep a conflict until a date, under a compensating control. Two people must approve."""
     conflict = await _locked(db, id, facts.now)
     facts = await with_mentioned_identities(db, facts, raw)
-    # Look up the owner before the body is checked, so that one response reports all problems.
+    # Look up the owner of the control before the body is checked, so that one response reports all problems.
     owner = valid_fields(shapes.NewException, raw, facts).get("control_owner_id")
     body = check(shapes.NewException, raw, facts, await _problems_of_control(db, conflict, owner))
     _require_current(conflict)

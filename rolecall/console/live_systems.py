@@ -138,7 +138,7 @@ LIVE_SYSTEMS = (
     LiveSystem(
         "JSON API",
         SourceKind.REST,
-        "Rolecall reads lists of records page by page. Run a test first, then name the columns.",
+        "Rolecall reads lists of records page by page. Run a test first, then choose a field for each column.",
         _TABLES,
         {"Users": {"path": "users", "paging": "Link"}},
     ),

@@ -59,7 +59,7 @@ async def finish_export(db: Db, id: UUID, outcome: Outcome, now: datetime) -> No
 
 
 async def close_lost_exports(db: Db, now: datetime) -> None:
-    """Mark exports as failed that began more than six hours ago and did not end.
+    """Mark as failed the exports that began more than six hours ago and did not end.
 
     Skip scheduled exports, because a worker writes their files again.
     """

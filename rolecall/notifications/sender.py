@@ -51,7 +51,7 @@ class MessageSender:
         await self._outgoing.__aexit__()
 
     async def rest(self) -> None:
-        """Wait until nothing is in flight and every result is recorded."""
+        """Wait until nothing is in flight, then record the results."""
         await self._flight.finish()
         await self._record(clock.now())
 

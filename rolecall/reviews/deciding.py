@@ -232,7 +232,7 @@ async def _store_bulk(
 
 
 async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
-    """Withdraw a decision that was not submitted, so that the item is pending again."""
+    """Withdraw a decision that is not submitted yet, so that the item is pending again."""
     await moving.lock_open(db, await item_queries.review_of(db, id))
     item = await item_queries.get_item(db, id, lock=True)
     body = check(UndoBody, raw, await _with_people(db, facts, raw))

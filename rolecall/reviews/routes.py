@@ -193,7 +193,7 @@ async def decide_review_item(db: Db, caller: Caller, id: str, raw: Json, facts: 
 
 @operation("POST", "/{id:str}/undo", scope=_WRITE, body=UndoBody, read_body=optional_json)
 async def undo_review_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
-    """Withdraw a decision that was not submitted."""
+    """Withdraw a decision that is not submitted yet."""
     return await deciding.undo_decision(db, caller, id, raw, facts)
 
 

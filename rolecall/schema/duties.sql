@@ -232,7 +232,7 @@ STABLE LANGUAGE sql BEGIN ATOMIC
     FROM held h JOIN owned o ON o.number = h.account WHERE h.during @> o.import_number AND o.identity_id = ANY (people);
 END;
 
--- Return whether a person is in conflict: they hold several of the duties that a rule keeps apart, and not its control duty.
+-- Return whether a person is in conflict: they hold several of the duties that a rule keeps apart, but not its control duty.
 -- RuleDefinition.joined (duties/model.py) decides the same for requested access.
 CREATE OR REPLACE FUNCTION is_conflict(apart bigint, controls bigint) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
     RETURN apart > 1 AND controls = 0;

@@ -36,7 +36,7 @@ from rolecall.scim_server.resources import (
 from rolecall.scim_server.schema import MEMBERS, AttributePath, ResourceType, find_path
 
 MOST_OPERATIONS = 1000
-# The maximum work of a request, in units of about a microsecond, or a few in the worst case.
+# The maximum work of a request. One unit of work takes about a microsecond, in the worst case a few.
 _MOST_WORK = 1_000_000
 _BYTES_PER_UNIT, _FILTERED_BYTES_PER_UNIT = 100, 30
 _LONGEST_PATH = 500

@@ -47,7 +47,7 @@ class Sender:
         await self._closing.aclose()
 
     async def rest(self) -> None:
-        """Wait until nothing is in flight and every result is recorded."""
+        """Wait until nothing is in flight, then record the results."""
         await self._flight.finish()
         ended = self._flight.ended()
         async with self._pool.connection() as db, transaction(db, "deliveries-rest"):

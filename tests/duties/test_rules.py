@@ -88,7 +88,7 @@ async def test_malformed_rules_are_refused_with_clear_messages(client: httpx2.As
 
 
 async def test_contradicting_rules_are_refused_with_the_name_of_the_other(client: httpx2.AsyncClient, db: Db) -> None:
-    """The rule in effect keeps apart a duty and the control duty of one draft, and both duties of the other draft."""
+    """The rule in effect keeps apart a duty and the control duty of the first draft, and both duties of the second."""
     company = await a_company(db)
     third = await a_duty(db, "Post journals", {"permission": "Post*"})
     control = await a_rule(db, "Needs a control", company.prepare, third, without=str(company.release), committed=False)

@@ -106,7 +106,7 @@ def _unfolded(text: str) -> Iterator[tuple[int, str]]:
 def _attribute(line: str, number: int) -> tuple[str, str]:
     name, colon, rest = line.partition(":")
     if not colon or not name.strip():
-        raise BrokenFile("this line of the LDIF file is not name: value", line=number)
+        raise BrokenFile("this line of the LDIF file does not have the form name: value", line=number)
     # Options, such as `lang-de` in `cn;lang-de`, belong to the attribute's name.
     if not rest.startswith(":"):
         return name.strip(), rest.removeprefix("<").strip()

@@ -58,7 +58,7 @@ async def run_next_import(pool: Pool, config: Config, _: datetime) -> bool:
 
 
 async def _candidates(db: Db) -> list[tuple[UUID, UUID]]:
-    """Return the oldest unfinished import of each application, unless it is held and not being canceled."""
+    """Return the oldest unfinished import of each application. Skip a held import, unless it is Canceling."""
     rows = await fetch_rows(
         db,
         f"""SELECT i.id, i.application_id FROM application_imports i LEFT JOIN import_runs r ON r.import_id = i.id

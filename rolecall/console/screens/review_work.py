@@ -302,7 +302,7 @@ async def decide_review_items(db: Db, id: str, form: Form, person: Person, calle
     if not ids and entitlement:
         return SeeOther(f"{back}{'&' if '?' in back else '?'}entitlementId={known}", _ALL_EXCEPTED, "bad")
     if not ids:
-        return SeeOther(back, "Select the items to decide first.", "bad")
+        return SeeOther(back, "First select the items to decide.", "bad")
     raw = {**_decision_body(form), **given(form, "reviewerId"), "itemIds": ids}
     result = await deciding.decide_several(db, caller, id, raw, facts)
     return several(back, await _results(db, person, raw["decision"], ids, result))
