@@ -113,7 +113,7 @@ def _show_dry_run(client: "Client", run: DryRun) -> None:
 @field_option
 @profile_option
 def wait(import_id: str, as_json: bool, field: str | None, profile: str | None) -> None:
-    """Wait until an import ends and print its log on stderr; exit code 1 unless it is Finished.
+    """Wait until an import ends and print its log on stderr. Exit with code 1 unless the import is Finished.
 
     Example: `rolecall import wait 0192e4a0-7c1e-7000-8000-000000000001`
     """

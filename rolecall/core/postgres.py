@@ -223,7 +223,7 @@ class _Server:
         status = folder.lstat()
         # The temporary folder is world-writable: another user may have created this entry.
         if folder != self.folder and (not stat.S_ISDIR(status.st_mode) or status.st_uid not in self._ours()):
-            raise PostgresError(f"{folder} is not a folder of this user; remove it")
+            raise PostgresError(f"{folder} is not a folder, or belongs to another user; remove it")
         if self.owner:
             os.chown(folder, *self.owner)
 

@@ -90,7 +90,7 @@ DEFAULTS = {
     NotificationKind.CHANNEL_FAILING: ("{{ what }} cannot be sent", "Reason: {{ result }}"),
     NotificationKind.CONFLICT_OPENED: (
         "{{ what }}: {{ result }}",
-        "{{ person }} can do what the rule keeps apart. Remove the access or ask for an exception.",
+        "In conflict with the rule: {{ person }}. Remove the access, or request an exception.",
     ),
     NotificationKind.CONFLICT_ENDED: (
         "{{ what }}: {{ result }}",

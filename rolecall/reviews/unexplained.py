@@ -15,7 +15,8 @@ from rolecall.reviews.population import Taking
 
 # How long the owner has to decide.
 _DUE_AFTER = timedelta(days=14)
-# If there are at most this many people, each gets a review; otherwise all share one. The same for unmatched accounts.
+# If there are at most this many people, each gets a review; otherwise all share one. The same limit applies to
+# unmatched accounts.
 _MOST_SINGLE = 10
 
 

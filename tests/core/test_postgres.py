@@ -133,7 +133,7 @@ def test_planted_socket_folder_is_rejected(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(tempfile, "tempdir", everyones)
         (Path(everyones) / f"rolecall-{digest}").symlink_to("/etc")
 
-        with pytest.raises(CannotRun, match="is not a folder of this user"), embedded(folder):
+        with pytest.raises(CannotRun, match="or belongs to another user"), embedded(folder):
             pass
 
 

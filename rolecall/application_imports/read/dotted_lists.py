@@ -1,8 +1,8 @@
 """Read printed lists of properties with dots between name and value, such as `Status . . . . :   *ENABLED` of IBM i.
 
-A record ends at a blank line, unless a page break follows: a block that has only known properties and begins with
-another property than records do continues the record. Further values of a property are on the lines below the first;
-all its values become a list. Other blocks, such as page titles and totals, are left out.
+A record begins with the same property as the first record, and ends at a blank line. If a page break divides a record,
+its second block has only known properties and begins with a different one. Further values of a property are on the
+lines below the first; all its values become a list. Other blocks, such as page titles and totals, are left out.
 """
 
 import re
