@@ -197,7 +197,7 @@ def _filled(privilege: NewPrivilege, found: _CatalogueEntry) -> NewPrivilege:
 # often name the same privileges, so each permission or group is rated once.
 _KNOWN = """
     WITH named AS MATERIALIZED (
-        -- 0 stands for NULL, because USING does not join NULLs.
+        -- 0 replaces NULL, because USING does not join NULLs.
         SELECT asked.n, asked.holder, asked.access, coalesce(p.number, 0) AS permission_number,
                coalesce(gv.group_number, 0) AS group_number,
                coalesce(pv.description, gv.description, '') AS description,

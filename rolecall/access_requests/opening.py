@@ -197,7 +197,7 @@ async def recheck_waiting(db: Db, now: datetime) -> bool:
            WHERE is_to_recheck(status) AND (identity_id = ANY(%(people)s) OR identity_id IS NULL AND %(of_groups)s)
            ORDER BY number FOR UPDATE""",
         people=[id for (id,) in rows if id],
-        # NULL in the queue stands for all requests about groups.
+        # NULL in the queue means all requests about groups.
         of_groups=(None,) in rows,
     )
     withheld = await withhold(db, [id for (id,) in found], now)

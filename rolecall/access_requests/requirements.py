@@ -35,7 +35,7 @@ class RuleReviewers(msgspec.Struct, frozen=True):
     reviewers: list[PersonReference]
     # Whether the approval was given before the request was made.
     is_met: bool = False
-    # The duty rule whose owner approves.
+    # The duty rule whose owner must approve.
     duty_rule_id: UUID | None = None
 
 

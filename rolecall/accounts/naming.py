@@ -87,7 +87,7 @@ class Catalogue:
         return Lookup(written, self._complain("Group", name, fits or self.groups) if self.groups else None)
 
     def _with_parts_left_out(self, name: PermissionName) -> list[PermissionName]:
-        """Return the entries that match if header or section is omitted; `Group` matches the header of any group."""
+        """Return the entries that a name without header or section may mean; `Group` matches any group's header."""
         header, section, permission = name.key()
         if not permission:
             return []

@@ -148,8 +148,8 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
         problems.append(
             Problem(
                 "isIdentitySource",
-                "Users pushed by SCIM would become people; remove the live source, which revokes its tokens, and set it"
-                " again when the application is an identity source",
+                "Users pushed by SCIM would become people; first remove the live source, which revokes its tokens, then"
+                " make the application an identity source and set the live source again",
             )
         )
     name = str(raw.get("name", "")).strip()

@@ -236,7 +236,7 @@ class _Applying:
         # Start from the committed version, so that another person's draft is not committed too.
         await verbs.discard(self.db, id)
         changed = await verbs.change(self.db, str(id), given, self.facts)
-        # If the file changes nothing, the rollback of the unchanged entry restores the discarded draft.
+        # If the entry changes nothing, `_write_entry` rolls it back, which restores the discarded draft.
         if before.committed and before.draft and changed.draft not in (before.committed, before.draft):
             named = f"{verbs.what.capitalize()} {before.committed.name}"
             raise Invalid.on("name", f"{named} has a draft; commit or discard it first")

@@ -100,7 +100,7 @@ router = Router(
     ],
     tags=["Administration"],
 )
-# Simulations of duties and rules read conflicts, which the package `duties` cannot import.
+# These routes are here, because simulations read conflicts, which the package `duties` cannot import.
 simulations = Router(
     "/api",
     route_handlers=[

@@ -333,7 +333,7 @@ _CHECKS = [
         "waiting imports",
         _waiting_imports,
         "no import has been waiting for long",
-        "start `rolecall serve` or `rolecall worker`; if one runs, it is busy with other imports: start another",
+        "start `rolecall serve` or `rolecall worker`; if a worker runs, it is busy with other imports: start another",
     ),
     DatabaseCheck(
         "held imports",

@@ -321,7 +321,7 @@ async def returned_access(db: Db, review_id: UUID, most: int = 5) -> list[Return
 
 
 class MovedItems(msgspec.Struct, frozen=True):
-    """Items that `reviewer` reviews instead of the person whom the stage names: the reason and the number of items."""
+    """How many items `reviewer` reviews instead of the person whom the stage names, for one reason."""
 
     reviewer: str
     reason: str

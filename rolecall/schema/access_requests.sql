@@ -200,7 +200,7 @@ END $$;
 CREATE OR REPLACE FUNCTION is_to_recheck(status text) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN status IN ('Pending', 'Scheduled', 'Open', 'Snoozed');
 
 -- Queue people for another check if they have requests that are not provisioned yet, in these applications or, if `there` is null, in any. A
--- null person stands for requests about groups.
+-- null person means requests about groups.
 CREATE OR REPLACE FUNCTION recheck_requests(there uuid[]) RETURNS void LANGUAGE sql BEGIN ATOMIC
     INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
     WHERE is_to_recheck(r.status) AND (there IS NULL OR r.application_id = ANY (there));
@@ -320,7 +320,7 @@ CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE ON access_requests REFER
 
 CALL keep_list('access_requests', 'application_id', 'status', 'action');
 CALL keep_list('waiting_requests');
--- Entries show `is_whole`: whether a Remove or Suspend is about the account itself, not only about the privileges that it lists.
+-- Audit entries contain `is_whole`: whether a Remove or Suspend is about the account itself, not only about the privileges that it lists.
 CALL keep_audit('access_requests', '''Access Request''', 'r.id', $$to_jsonb(r) - '{id,list_key,status_since}'::text[]$$,
     name => $$'#' || r.number$$);
 CALL keep_audit('privileges', '''Access Request''', 'r.request_id', $$to_jsonb(r) - '{request_id,position}'::text[]$$, $$'privileges.' || r.position$$);

@@ -37,7 +37,7 @@ async def test_credentials_are_sent_as_configured(
 async def test_unencrypted_connection_needs_a_listed_network(
     client: httpx2.AsyncClient, db: Db, config: Config, server: RestServer
 ) -> None:
-    """The network was listed when the source was saved; now only the host name is listed."""
+    """The network was in the allow-list when the source was saved; now only the host name is."""
     url = server.url.replace("127.0.0.1", "localhost")
     names = AllowedHosts(frozenset({"localhost"}))
     limited = msgspec.structs.replace(config, source_hosts=names)
