@@ -1,6 +1,6 @@
 """Carry out due requests in the worker. Each of its carrier loops handles one application after the other.
 
-The worker holds an advisory lock for the application meanwhile, so that no other worker carries out the same request.
+The worker holds an advisory lock for this application, so that no other worker carries out the same request.
 If the worker dies, PostgreSQL releases the lock, and another worker continues at the first step without a response.
 """
 

@@ -39,7 +39,7 @@ set_json_loads(msgspec.json.decode)
 
 
 def session_options(base_url: str, **more: str) -> str:
-    """Return session settings as options of a connection."""
+    """Return the session settings as connection options."""
     settings = {
         "timezone": "UTC",
         "jit": "off",

@@ -19,7 +19,7 @@ from rolecall.webhooks.outgoing import Outgoing
 async def deliver(message: OutgoingMessage, delivery: Delivery, config: Config) -> tuple[MessageOutcome, str]:
     """Send a message; return the outcome and the response.
 
-    The calling code must not hold a database connection meanwhile, because the server may be slow.
+    The calling code must not hold a database connection during this call, because the server may be slow.
     """
     if message.channel is not Channel.EMAIL:
         body = chat.body_of(message.channel, message.recipient, message.notes)

@@ -144,7 +144,7 @@ async def claim(db: Db, routing: Routing, rooms: Mapping[Channel, int], now: dat
 
 
 async def _hidden(db: Db, claimed: Sequence[Claimed], now: datetime) -> set[UUID]:
-    """Return notifications about records that their recipients may not see now, except kinds in RELATION_IN_FACTS."""
+    """Return notifications about records that their recipients must not see now, except kinds in RELATION_IN_FACTS."""
     by_person: dict[UUID, list[UUID]] = {}
     for each in claimed:
         if each.kind not in RELATION_IN_FACTS:

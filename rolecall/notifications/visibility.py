@@ -40,7 +40,7 @@ ROLES = {
 
 
 async def hidden_from(db: Db, identity_id: UUID, ids: Sequence[UUID], now: datetime) -> set[UUID]:
-    """Return the notifications of a person about records that the person may not see now."""
+    """Return the notifications of a person about records that the person must not see now."""
     caller, role = await _reader(db, identity_id, now)
     rows = await fetch_rows(
         db, "SELECT id, item_kind, item_id FROM notifications WHERE id = ANY(%(ids)s)", ids=list(ids)

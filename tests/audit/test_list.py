@@ -73,7 +73,7 @@ async def made_at(db: Db, entity_id: str, moment: str) -> None:
 
 @pytest.fixture
 async def named_by_day(client: httpx2.AsyncClient, db: Db) -> list[str]:
-    """Create applications before, at and after midnight UTC, each named for its moment."""
+    """Create applications before, at and after midnight UTC; the name of each is its time of creation."""
     moments = ["2036-03-01T23:59:59.9Z", "2036-03-02T00:00:00Z", "2036-03-02T12:00:00.5Z", "2036-03-03T00:00:00Z"]
     for moment in moments:
         application = (await client.post("/api/applications", json={"name": moment})).json()["id"]
