@@ -128,7 +128,7 @@ async def enrich_privileges(db: Db, targeted: Targeted) -> list[NewRequest]:
 
 
 def _marked(new: NewRequest) -> NewRequest:
-    """Mark a Remove or Suspend without privileges as one of the whole account, before its privileges are filled in."""
+    """Mark a Remove or Suspend without privileges as about the whole account, before its privileges are filled in."""
     is_whole = new.is_whole or (new.action in _TAKES_ALL and not new.privileges)
     return msgspec.structs.replace(new, is_whole=is_whole)
 

@@ -1,4 +1,4 @@
-"""Create the requests that carry out the decisions of a review. The decisions count as approvals of these requests."""
+"""Carry out the decisions of a review through requests. The decisions count as approvals of these requests."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
