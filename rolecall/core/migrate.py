@@ -25,6 +25,8 @@ INTERRUPTED = (
     " or run `rolecall migrate` to return to the earlier data"
 )
 _LOCK = int.from_bytes(b"rolecall", "big") >> 1
+# The prefix of digests that ignore comments, so that comments can be corrected. Older digests are not compared.
+_OF_STATEMENTS = "statements:"
 # Look for the tables instead of creating them, so that reading needs no privilege to create.
 _FOUND = "SELECT relname FROM pg_class WHERE oid IN (to_regclass('migrations'), to_regclass('schema_files'))"
 _READ = {
@@ -111,7 +113,8 @@ def pending(db: psycopg.Connection) -> list[str]:
     """Return what is still to be applied; raise if the database is newer or an applied migration was changed."""
     applied = read_applied(db)
     for file in _files():
-        if applied.migrations.get(file.name, _digest(file)) != _digest(file):
+        digest = applied.migrations.get(file.name, "")
+        if digest.startswith(_OF_STATEMENTS) and digest != _digest(file):
             raise MigrationError(f"{file.name} was changed after it was applied; add a new migration instead")
     if ahead := applied.ahead():
         raise MigrationError(
@@ -166,4 +169,6 @@ def _files() -> list[Path]:
 
 
 def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    """Return a digest of the file without the lines that are comments."""
+    lines = [line for line in file.read_bytes().splitlines() if not line.lstrip().startswith(b"--")]
+    return _OF_STATEMENTS + hashlib.sha256(b"\n".join(lines)).hexdigest()

@@ -60,6 +60,23 @@ def test_changed_migration_is_rejected(url: str, tmp_path: Path) -> None:
         migrate.migrate(url)
 
 
+def test_comments_of_an_applied_migration_may_be_corrected(url: str, tmp_path: Path) -> None:
+    migrate.migrate(url)
+    (tmp_path / "0001_first.sql").write_text(
+        "-- Two tables.\nCREATE TABLE first (x int); CREATE TABLE also (x int);\n    -- The end."
+    )
+
+    assert migrate.migrate(url) == []
+
+
+def test_database_with_digests_of_whole_files_is_migrated(url: str) -> None:
+    migrate.migrate(url)
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("UPDATE migrations SET sha256 = repeat('0', 64)")
+
+    assert migrate.migrate(url) == []
+
+
 def test_a_database_of_a_newer_program_is_refused(url: str, tmp_path: Path) -> None:
     migrate.migrate(url)
     (tmp_path / "0002_second.sql").unlink()
