@@ -1,13 +1,14 @@
--- Lists with exact totals at a flat cost: docs/lists.md explains these tables, schema/core.sql has their functions.
+-- Create the tables of lists, settings, tokens, idempotency keys and identities. The tables of lists give exact totals
+-- at a constant cost: docs/lists.md explains them, and schema/core.sql has their functions.
 --
--- Which tables are kept as lists, and by which columns each can be filtered; written by keep_list.
+-- The tables that are kept as lists, with the columns by which each can be filtered. keep_list writes the rows.
 CREATE TABLE lists (
     name   text PRIMARY KEY,
     facets text[] NOT NULL
 );
 
--- The contents of a list under one filter: how many rows, and which key stands at about every thousandth place
--- (`starts[n]` rows come before `keys[n]`). A facet is a filter: {} for none, {"status": "Open"}, …
+-- The contents of each list under each filter: the total, and about every thousandth key (`starts[n]` rows come before
+-- `keys[n]`). A facet is a combination of filter values: {} without a filter, {"status": "Open"}, …
 CREATE TABLE list_contents (
     list   text NOT NULL,
     facet  jsonb NOT NULL,
@@ -18,8 +19,8 @@ CREATE TABLE list_contents (
 ) WITH (fillfactor = 50);
 ALTER TABLE list_contents ALTER keys SET STORAGE EXTERNAL, ALTER starts SET STORAGE EXTERNAL;
 
--- What happened to the list since its contents were written: rows gained (1) and lost (-1). The truth is contents
--- plus changes, in every snapshot. Writers only append here, so they never wait for one another.
+-- The rows that were added to a list (1) or removed from it (-1) since its contents were written. In every snapshot, a
+-- list is its contents plus its changes. Writers only insert here, so they never wait for each other.
 CREATE TABLE list_changes (
     number bigint GENERATED ALWAYS AS IDENTITY,
     list   text NOT NULL,
@@ -29,14 +30,15 @@ CREATE TABLE list_changes (
 );
 CREATE INDEX ON list_changes (list);
 
--- A key that sorts as time and number do; null sorts last. Here, not in schema/core.sql: generated columns store its results, so a
--- change of it must rewrite their tables.
+-- Return a key that sorts by time and then by number; a null time sorts last. The function is here and not in
+-- schema/core.sql, because generated columns store its results: a migration that changes it must also rewrite their
+-- tables.
 CREATE FUNCTION time_key(moment timestamptz, number bigint) RETURNS text IMMUTABLE LANGUAGE sql RETURN
     coalesce(lpad((extract(epoch FROM moment AT TIME ZONE 'UTC' - timestamp '0001-01-01') * 1000000)::bigint::text, 18, '0'), repeat('9', 18))
     || lpad(number::text, 12, '0');
 
--- Where the pages of a list begin that never changes again, such as an application's accounts after one import: found by
--- its first reader, forgotten after a week. Page 0 has the total alone.
+-- The first key of each page of the lists that never change again, such as the accounts of an application after one
+-- import. The first reader stores the rows, and they are deleted after a week. Page 0 has only the total.
 CREATE TABLE settled_pages (
     list     text COLLATE "C" NOT NULL,
     page     int NOT NULL,
@@ -94,10 +96,11 @@ CREATE TABLE identities (
     first_seen_date  timestamptz NOT NULL,
     inactivated_date timestamptz,
     status           text NOT NULL DEFAULT 'Active',
-    -- Made by core/text.sort_key: one order on every server, whatever its locale or ICU version.
+    -- The keys are computed by sort_key (core/text.py): the order is the same on every server, whatever its locale or
+    -- ICU version.
     last_name_key    text COLLATE "C" NOT NULL,
     first_name_key   text COLLATE "C" NOT NULL,
-    -- An index row holds 2,700 bytes: of a longer key only the beginning sorts.
+    -- The key has only the beginnings of long names, because an index row can have at most 2,700 bytes.
     list_key         text COLLATE "C" GENERATED ALWAYS AS (left(last_name_key, 300) || chr(1) || left(first_name_key, 300) || chr(1) || id::text) STORED,
     CONSTRAINT type_is_known CHECK (type IN ('Employee', 'Service Account', 'Vendor', 'Shared', 'Mailbox', 'Client', 'Temporary', 'Administrator', 'Auditor', 'Unknown')),
     CONSTRAINT status_is_known CHECK (status IN ('Active', 'Disabled', 'Removed'))

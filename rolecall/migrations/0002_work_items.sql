@@ -1,5 +1,6 @@
--- What happened to an access request or a personnel event, and what people said about it. The number is the order:
--- whoever writes holds the item, while a time may have been taken before waiting for it.
+-- Create the tables of the activity and the comments of access requests and personnel events. Rows are ordered by
+-- number, because a writer locks the item before it takes a number, but may read the clock before it waits for the
+-- lock.
 CREATE TABLE activity (
     number       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     item_id      uuid NOT NULL,

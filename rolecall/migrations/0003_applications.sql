@@ -1,3 +1,4 @@
+-- Create the tables of applications, their connectors, their file groups and the schedules of their imports.
 CREATE TABLE applications (
     id                 uuid PRIMARY KEY,
     name               text NOT NULL UNIQUE,
@@ -8,7 +9,7 @@ CREATE TABLE applications (
     last_updated       timestamptz NOT NULL,
     owner_id           uuid REFERENCES identities,
     provisioner_ids    uuid[] NOT NULL DEFAULT '{}',
-    -- Without one of its own, that of the settings.
+    -- The limits of the import guard; null if the limits in the settings apply.
     guard              jsonb,
     list_key           text COLLATE "C" GENERATED ALWAYS AS (left(name_key, 300) || chr(1) || id::text) STORED,
     CONSTRAINT priority_is_known CHECK (priority IN ('None', 'Low', 'Moderate', 'High', 'Critical'))
@@ -38,7 +39,7 @@ CREATE TABLE file_groups (
     CONSTRAINT content_is_known CHECK (content IN ('users', 'groups', 'memberships', 'permissions', 'identities'))
 );
 
--- Locations by the name of the file group.
+-- When, and from where, the files of an application are fetched. The keys of `locations` are the names of file groups.
 CREATE TABLE schedules (
     application_id uuid PRIMARY KEY REFERENCES applications,
     cron           text NOT NULL,

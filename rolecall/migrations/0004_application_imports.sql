@@ -1,3 +1,4 @@
+-- Create the tables of imports, their files and their logs.
 CREATE TABLE application_imports (
     id             uuid PRIMARY KEY,
     number         bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -21,7 +22,7 @@ CREATE INDEX application_imports_at_work ON application_imports (status, number)
 CREATE UNIQUE INDEX application_imports_listed_ ON application_imports (list_key);
 CREATE INDEX application_imports_listed_application_id ON application_imports (application_id, list_key);
 
--- The file group's id and name are kept as they were: the connector may change later.
+-- The id and the name of the file group are copied, because the connector may change later.
 CREATE TABLE import_files (
     id            uuid PRIMARY KEY,
     import_id     uuid NOT NULL REFERENCES application_imports,
@@ -35,7 +36,8 @@ CREATE TABLE import_files (
     UNIQUE (import_id, position)
 );
 
--- A table of lines, not a column: a run appends to it from beside the transaction that holds its import.
+-- The log is a table of lines and not a column of the import, because a run writes lines outside the transaction that
+-- locks its import.
 CREATE TABLE import_log (
     number    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     import_id uuid NOT NULL REFERENCES application_imports,

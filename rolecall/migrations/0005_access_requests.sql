@@ -1,3 +1,4 @@
+-- Create the tables of access requests, with their privileges, responses and events, and of the roles of console users.
 CREATE TABLE access_requests (
     id              uuid PRIMARY KEY,
     number          bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -13,7 +14,7 @@ CREATE TABLE access_requests (
     identity_id     uuid REFERENCES identities,
     application_id  uuid NOT NULL REFERENCES applications,
     metadata        jsonb NOT NULL DEFAULT '[]',
-    -- Frozen when the request is made: id, name, description, willBeInEffect.
+    -- The access models as they were when the request was created: id, name, description, willBeInEffect.
     access_models   jsonb NOT NULL DEFAULT '[]',
     scheduled_start timestamptz,
     started_on      timestamptz,
@@ -24,7 +25,7 @@ CREATE TABLE access_requests (
     canceled_on     timestamptz,
     snoozed_until   timestamptz,
     created_at      timestamptz NOT NULL,
-    -- Since when the request has its status: how long it waits.
+    -- When the request got its current status; this shows how long it has been waiting.
     status_since    timestamptz NOT NULL,
     list_key        text COLLATE "C" NOT NULL GENERATED ALWAYS AS (time_key(created_at, number)) STORED,
     CONSTRAINT action_is_known CHECK (action IN ('Add', 'Change', 'Remove', 'Suspend', 'Restore')),
@@ -32,7 +33,7 @@ CREATE TABLE access_requests (
     CONSTRAINT assignee_is_whole CHECK ((assignee_id IS NULL) = (assignee_name IS NULL)),
     CONSTRAINT target_is_a_person_or_a_group CHECK (target_type = CASE WHEN identity_id IS NULL THEN 'Group' ELSE 'User' END)
 );
--- An index for each combination of filters: docs/lists.md.
+-- Each combination of filters has an index: docs/lists.md.
 CREATE UNIQUE INDEX access_requests_listed_ ON access_requests (list_key);
 CREATE INDEX access_requests_listed_application_id ON access_requests (application_id, list_key);
 CREATE INDEX access_requests_listed_status ON access_requests (status, list_key);
@@ -45,7 +46,8 @@ CREATE INDEX ON access_requests (identity_id, list_key);
 CREATE INDEX access_requests_to_start ON access_requests (scheduled_start) WHERE status = 'Scheduled';
 CREATE INDEX access_requests_to_wake ON access_requests (snoozed_until) WHERE status = 'Snoozed';
 
--- What waits for people, the longest first; true at every commit of a request. No foreign key: none is ever deleted.
+-- The requests that wait for a person's response, in the order of their waiting times. Triggers update the table in the
+-- transaction that changes a request. There is no foreign key, because requests are never deleted.
 CREATE TABLE waiting_requests (
     request_id uuid PRIMARY KEY,
     list_key   text COLLATE "C" NOT NULL
@@ -58,7 +60,8 @@ CREATE TABLE privileges (
     initial_access   text NOT NULL,
     requested_access text NOT NULL,
     approved_access  text NOT NULL DEFAULT 'None',
-    -- What a reviewer brought it down to, until the approval makes it the approved access.
+    -- The access to which a reviewer lowered the requested access; it becomes the approved access when the request is
+    -- approved.
     lowered_access   text,
     header           text NOT NULL,
     section          text NOT NULL,
@@ -76,7 +79,8 @@ CREATE TABLE privileges (
     CONSTRAINT risk_rating_is_known CHECK (risk_rating IN ('None', 'Low', 'Moderate', 'High', 'Critical'))
 );
 
--- Who is asked, and what they said: a requirement is the rules of one type, a rule the rows of one number.
+-- The reviewers who are asked to respond, and their responses. The rows with one rule number form a rule; the rules of
+-- one type form a requirement.
 CREATE TABLE responses (
     request_id    uuid NOT NULL REFERENCES access_requests,
     type          text NOT NULL,
@@ -86,14 +90,15 @@ CREATE TABLE responses (
     reviewer_id   uuid NOT NULL,
     reviewer_name text NOT NULL,
     response      text NOT NULL DEFAULT 'Pending',
-    -- False for whoever resolved or verified without having been asked.
+    -- False for a person who resolved or verified the request without being asked.
     asked         boolean NOT NULL DEFAULT true,
     PRIMARY KEY (request_id, type, rule, position),
     CONSTRAINT type_is_known CHECK (type IN ('Approve', 'Resolve', 'Verify')),
     CONSTRAINT response_is_known CHECK (response IN ('Pending', 'Approved', 'Rejected'))
 );
 
--- What a request belongs to. Whoever owns the item writes it here and keeps its status true.
+-- The review items and personnel events that a request belongs to. Their packages write the rows and keep `status` up
+-- to date.
 CREATE TABLE related_items (
     request_id uuid NOT NULL REFERENCES access_requests,
     item_id    uuid NOT NULL,
@@ -106,7 +111,7 @@ CREATE TABLE related_items (
 );
 CREATE INDEX ON related_items (item_id);
 
--- What happened, with the whole request as it was right after, in the words of the webhook payload.
+-- The events of access requests. Each has the whole request as it was right after the event, as in the webhook payload.
 CREATE TABLE access_request_events (
     number         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     request_id     uuid NOT NULL REFERENCES access_requests,
@@ -115,16 +120,17 @@ CREATE TABLE access_request_events (
     created_at     timestamptz NOT NULL,
     caller_id      uuid NOT NULL,
     caller_name    text NOT NULL,
-    -- json, not jsonb: the order of the fields is part of the contract.
+    -- The type is json and not jsonb, because the order of the fields is part of the contract.
     request        json NOT NULL
 );
 CREATE INDEX ON access_request_events (request_id, number);
 
--- People who use the console. The administrators among them respond where nobody else can be found.
+-- The roles of the people who use the console. Administrators are asked to respond if no other reviewer is found.
 CREATE TABLE console_roles (
     identity_id uuid PRIMARY KEY REFERENCES identities,
     role        text NOT NULL,
-    -- By which they sign in: as it was when the role was given, whatever the identity's becomes.
+    -- The e-mail address with which the person signs in. It is set when the role is given, and stays the same if that
+    -- of the identity changes.
     email       text NOT NULL DEFAULT '',
     CONSTRAINT role_is_known CHECK (role IN ('Administrator', 'Operator', 'Reviewer', 'Provisioner', 'Auditor'))
 );

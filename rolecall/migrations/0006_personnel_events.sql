@@ -1,3 +1,4 @@
+-- Create the tables of personnel events and their stages.
 CREATE TABLE personnel_events (
     id            uuid PRIMARY KEY,
     number        bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -8,7 +9,8 @@ CREATE TABLE personnel_events (
     assignee_id   uuid,
     assignee_name text,
     identity_id   uuid NOT NULL REFERENCES identities,
-    -- Columns of the identity that a role transition will set and has not set yet, and its custom fields by number.
+    -- What a role transition has not changed yet: `changes` has the new values of columns of the identity,
+    -- `custom_fields` those of its custom fields, by number.
     changes       jsonb NOT NULL DEFAULT '{}',
     custom_fields jsonb NOT NULL DEFAULT '{}',
     needed_on     timestamptz NOT NULL,
@@ -19,7 +21,7 @@ CREATE TABLE personnel_events (
     CONSTRAINT status_is_known CHECK (status IN ('Pending', 'Open', 'Resolved', 'Completed', 'Canceled', 'Scheduled', 'Snoozed'))
 );
 CREATE INDEX ON personnel_events (identity_id, list_key);
--- An index for each combination of filters: docs/lists.md.
+-- Each combination of filters has an index: docs/lists.md.
 CREATE UNIQUE INDEX personnel_events_listed_ ON personnel_events (list_key);
 CREATE INDEX personnel_events_listed_type ON personnel_events (type, list_key);
 CREATE INDEX personnel_events_listed_status ON personnel_events (status, list_key);
@@ -39,10 +41,11 @@ CREATE TABLE stages (
     CONSTRAINT name_is_known CHECK (name IN ('Approval', 'Provision', 'Verification', 'Transition', 'Removal')),
     CONSTRAINT status_is_known CHECK (status IN ('Open', 'Completed', 'Canceled', 'Scheduled', 'Snoozed'))
 );
--- What the tick reads: its size is what is still to come, its cost what is due.
+-- This index has the scheduled stages in the order of their start. The tick reads only those that are due.
 CREATE INDEX stages_to_come ON stages (scheduled_start) WHERE status = 'Scheduled';
 
--- What befell the requests of an event, and by whom; whoever follows the event takes it by deleting it.
+-- A queue of personnel events whose requests changed, each with the caller who changed a request. The worker deletes
+-- the rows that it takes.
 CREATE TABLE event_news (
     number      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     event_id    uuid NOT NULL,
@@ -51,5 +54,6 @@ CREATE TABLE event_news (
 );
 CREATE INDEX ON event_news (event_id);
 
--- The last word on an account: what the closed loop asks when an import changed it.
+-- This index finds the last request about an account, which the closed loop needs when an import has changed the
+-- account.
 CREATE INDEX ON access_requests (application_id, target_name, list_key);

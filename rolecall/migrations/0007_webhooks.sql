@@ -1,3 +1,4 @@
+-- Create the tables of webhooks, with their deliveries, attempts and callbacks.
 CREATE TABLE webhooks (
     id                         uuid PRIMARY KEY,
     name                       text NOT NULL,
@@ -5,15 +6,16 @@ CREATE TABLE webhooks (
     events                     text[] NOT NULL,
     application_id             uuid REFERENCES applications,
     enabled                    boolean NOT NULL,
-    -- Why the service disabled it; null when a person did.
+    -- The reason why the service disabled the webhook; null if a person disabled it or if it is enabled.
     disabled_reason            text,
     created_date               timestamptz NOT NULL,
-    -- Sealed by core/sealing. The previous one signs too until it expires.
+    -- Secrets are encrypted by core/sealing.py. The previous secret signs deliveries too until it expires.
     secret                     bytea NOT NULL,
     previous_secret            bytea,
     previous_secret_expires_on timestamptz,
-    -- Since its last success: how many attempts failed, the first of them when.
+    -- The number of attempts that failed since the last success or since a person enabled the webhook again.
     failures                   int NOT NULL DEFAULT 0,
+    -- When the first of these attempts failed.
     failing_since              timestamptz,
     deleted_on                 timestamptz,
     CONSTRAINT reason_is_known CHECK (disabled_reason IN ('Gone', 'Failing')),
@@ -26,30 +28,30 @@ CREATE TABLE webhook_deliveries (
     id                uuid PRIMARY KEY,
     number            bigint GENERATED ALWAYS AS IDENTITY,
     webhook_id        uuid NOT NULL REFERENCES webhooks,
-    -- Null for a test, which is about no request.
+    -- Null for a delivery that is not about a request, such as a test.
     access_request_id uuid,
     event             text NOT NULL,
     status            text NOT NULL,
     body              bytea NOT NULL,
     created_date      timestamptz NOT NULL,
     attempt_count     int NOT NULL DEFAULT 0,
-    -- Attempts since the schedule began; a resend begins it anew.
+    -- The number of attempts since the retry schedule began; a resend restarts the schedule.
     step              int NOT NULL DEFAULT 0,
-    -- Until the first attempt has ended; the next event of the same request waits for it.
+    -- True until the first attempt has ended. Until then, later deliveries about the same request to this webhook wait.
     untried           boolean NOT NULL DEFAULT true,
-    -- While it is being sent: when its lease ends, and it is due again.
+    -- When the delivery is due. While it is being sent, this is the time when its lease expires and it is due again.
     next_attempt_on   timestamptz,
     lease             uuid,
     list_key          text COLLATE "C" GENERATED ALWAYS AS (time_key(created_date, number)) STORED,
     CONSTRAINT status_is_known CHECK (status IN ('Pending', 'Delivered', 'Failed', 'Parked')),
     CONSTRAINT only_pending_is_due CHECK ((status = 'Pending') = (next_attempt_on IS NOT NULL))
-    -- The body goes beside the row, which changes several times.
+    -- Store the body outside the row, because the row is updated several times.
 ) WITH (toast_tuple_target = 256);
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, next_attempt_on, number) WHERE status = 'Pending';
 CREATE INDEX webhook_deliveries_in_flight ON webhook_deliveries (webhook_id) WHERE lease IS NOT NULL;
 CREATE INDEX webhook_deliveries_in_turn ON webhook_deliveries (webhook_id, access_request_id, number) WHERE untried AND status = 'Pending';
 CREATE INDEX ON webhook_deliveries (access_request_id, list_key);
--- An index for each combination of filters: docs/lists.md.
+-- Each combination of filters has an index: docs/lists.md.
 CREATE UNIQUE INDEX webhook_deliveries_listed_ ON webhook_deliveries (list_key);
 CREATE INDEX webhook_deliveries_listed_webhook_id ON webhook_deliveries (webhook_id, list_key);
 CREATE INDEX webhook_deliveries_listed_status ON webhook_deliveries (status, list_key);
@@ -77,7 +79,8 @@ CREATE TABLE webhook_callbacks (
     PRIMARY KEY (delivery_id, sha256)
 );
 
--- A histogram of how long after it was due an attempt ended, by outcome; only ever grows. Sharded, so that workers do not wait for one another.
+-- A histogram, by outcome, of the time from when an attempt was due to when it ended. The counters only grow. They are
+-- sharded, so that workers do not wait for each other.
 CREATE TABLE webhook_tallies (
     outcome  text NOT NULL,
     within   double precision NOT NULL,

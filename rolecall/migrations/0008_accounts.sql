@@ -1,9 +1,10 @@
--- What applications hold: accounts, groups, memberships, permissions, assignments. Who or what exists has one row for
--- ever; what was said of it is a row for each interval [from_import, until_import), numbers of finished imports.
--- `until_import IS NULL` is now. No foreign keys on the rows an import writes by the million: imports are the only
--- writer, and applications are never deleted.
+-- Create the tables of what imports read: accounts, groups, memberships, permissions, assignments and identities. An
+-- account, a group or a permission has one row, which is never deleted. What imports say about it is a row for each
+-- interval [from_import, until_import) of numbers of finished imports; `until_import` is null for the current row.
+-- Tables into which imports write millions of rows have no foreign keys, because only imports write them and
+-- applications are never deleted.
 
--- Accounts and groups share their numbers: whatever holds a permission is one integer.
+-- Accounts and groups share one sequence, so that one integer identifies the holder of a permission.
 CREATE SEQUENCE holder_numbers AS int;
 
 CREATE TYPE access AS ENUM ('None', 'Unrestricted', 'Grant', 'Deny', 'Modify');
@@ -13,7 +14,7 @@ CREATE TABLE accounts (
     id             uuid NOT NULL UNIQUE DEFAULT gen_random_uuid(),
     application_id uuid NOT NULL,
     username       text COLLATE "C" NOT NULL,
-    -- A person's word that outlasts every import: this identity (`Pinned`) or none (`Never`).
+    -- The match that a person decided and that no import changes: this identity (`Pinned`) or no identity (`Never`).
     pin            text,
     match          text NOT NULL DEFAULT 'Unmatched',
     identity_id    uuid,
@@ -25,8 +26,8 @@ CREATE TABLE accounts (
 CREATE INDEX ON accounts (identity_id) WHERE identity_id IS NOT NULL;
 CREATE INDEX ON accounts (application_id, match, username);
 
--- How often the accounts of an application found other matches: what names the lists of accounts by match. Whoever
--- matches holds the lock of `accounts/matching.py`, so nobody waits for these rows.
+-- The number of times that matches of the application's accounts changed. It is part of the names of stored lists of
+-- accounts by match. Matching takes the lock of `accounts/matching.py` first, so that nobody waits for these rows.
 CREATE TABLE matchings (
     application_id uuid PRIMARY KEY,
     number         bigint NOT NULL
@@ -45,9 +46,10 @@ CREATE TABLE account_versions (
     is_locked        boolean NOT NULL,
     last_login       text NOT NULL,
     password_changed text NOT NULL,
-    -- A JSON object of header and value, keys in order: the same metadata is the same text.
+    -- A JSON object of headers and values. Its keys are sorted, so that equal metadata is equal text.
     metadata         text NOT NULL,
-    -- Made by core/text.sort_key, as an identity's are: matching by name ignores case.
+    -- The keys are computed by sort_key (core/text.py), like those of identities, so that matching by name ignores
+    -- case.
     first_name_key   text COLLATE "C" NOT NULL,
     last_name_key    text COLLATE "C" NOT NULL,
     PRIMARY KEY (account_number, from_import)
@@ -58,11 +60,12 @@ CREATE INDEX account_versions_by_employee_id ON account_versions (lower(employee
 CREATE INDEX account_versions_by_email ON account_versions (lower(email)) WHERE until_import IS NULL AND email <> '';
 CREATE INDEX account_versions_by_name ON account_versions (last_name_key, first_name_key) WHERE until_import IS NULL AND last_name_key <> '';
 
--- Names without regard to case; the columns' own collation knows the case of English letters only. Here, not in schema/accounts.sql:
--- indexes store the results of these two functions, so a change of one must rebuild its index.
+-- Return a name in lower case, by the default collation: the collation of the columns only knows the case of English
+-- letters. This function and the next one are here and not in schema/accounts.sql, because indexes store their results:
+-- a migration that changes one of them must also rebuild its index.
 CREATE FUNCTION in_any_case(name text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
     'SELECT lower(name COLLATE "default")';
--- A digest: index rows stay short however long the names are.
+-- Return a digest, so that index rows are short even if the names are long.
 CREATE FUNCTION permission_in_any_case(header text, section text, permission text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
     'SELECT md5(lower((header || chr(1) || section || chr(1) || permission) COLLATE "default"))';
@@ -89,7 +92,8 @@ CREATE TABLE group_versions (
 CREATE INDEX ON group_versions (from_import);
 CREATE INDEX ON group_versions (until_import) WHERE until_import IS NOT NULL;
 
--- The groups that a file of groups lists; another is only named by a membership or a permission, and goes with it.
+-- The groups that a file of groups lists. A group that is not listed is in the application only while a membership or a
+-- permission names it.
 CREATE TABLE group_listings (
     group_number int NOT NULL,
     from_import  int NOT NULL,
@@ -146,7 +150,7 @@ CREATE TABLE assignments (
 CREATE INDEX ON assignments USING brin (from_import);
 CREATE INDEX ON assignments (until_import) WHERE until_import IS NOT NULL;
 
--- What an identity source said of a person; `identities` shows the newest.
+-- The fields of a person as an identity source imported them; `identities` has the newest ones.
 CREATE TABLE identity_versions (
     identity_id    uuid NOT NULL REFERENCES identities,
     application_id uuid NOT NULL,
@@ -160,7 +164,8 @@ CREATE INDEX ON identity_versions (application_id, employee_id) WHERE until_impo
 CREATE INDEX ON identity_versions (from_import);
 CREATE INDEX ON identity_versions (until_import) WHERE until_import IS NOT NULL;
 
--- How much an application holds now, kept by each import: the totals of its lists and what the guard measures against.
+-- The current number of records of an application, updated by each import: the totals of its lists, and the numbers
+-- with which the guard compares the changes of an import.
 CREATE TABLE application_totals (
     application_id uuid PRIMARY KEY REFERENCES applications,
     import_number  int NOT NULL,
@@ -172,20 +177,20 @@ CREATE TABLE application_totals (
     identities     int NOT NULL DEFAULT 0
 );
 
--- What a run needs to know of itself beside the import that people see.
+-- The state of the run of each import.
 CREATE TABLE import_runs (
     import_id    uuid PRIMARY KEY REFERENCES application_imports,
     attempts     int NOT NULL DEFAULT 0,
-    -- Why the guard holds it; null when it does not.
+    -- The reason why the guard holds the import; null if it does not.
     held         text,
     is_unguarded boolean NOT NULL DEFAULT false,
-    -- The import whose state this run puts back.
+    -- The number of the import whose content a rollback makes current again.
     rollback_to  int,
-    -- Rows read, applied, unchanged and rejected, by file.
+    -- The numbers of rows that were read, applied, unchanged and rejected, by file.
     totals       jsonb,
-    -- How many changes of each kind, for the change list.
+    -- The numbers of changes of each kind, for the change list.
     changes      jsonb,
-    -- The files that the application's state after this import was made of.
+    -- The files from which the state of the application after this import was built.
     sources      jsonb
 );
 
@@ -198,13 +203,14 @@ CREATE TABLE import_rejects (
     PRIMARY KEY (import_id, file_id, line)
 );
 
--- The inbox of whoever waits for imports: a row for each finished one, taken by deleting it.
+-- A queue of finished imports for the closed loop, which deletes the rows that it takes.
 CREATE TABLE finished_imports (
     import_id      uuid PRIMARY KEY REFERENCES application_imports,
     application_id uuid NOT NULL REFERENCES applications
 );
 
--- When an application's schedule last fired, and how often that was skipped because the run before was not done.
+-- When the schedule of an application last fired, and how often an import was skipped because the previous one was
+-- unfinished.
 CREATE TABLE schedule_firings (
     application_id uuid PRIMARY KEY REFERENCES applications,
     fired_at       timestamptz NOT NULL,
@@ -213,7 +219,8 @@ CREATE TABLE schedule_firings (
 
 CREATE INDEX ON identities (lower(employee_id)) WHERE employee_id IS NOT NULL;
 
--- What changed in people that matching goes by, before and after; matching takes it by deleting it.
+-- A queue of changed people, with the fields by which they are matched, before and after the change. Matching deletes
+-- the rows that it takes.
 CREATE TABLE identities_to_match (
     number         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     identity_id    uuid NOT NULL,

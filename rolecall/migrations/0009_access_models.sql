@@ -1,4 +1,5 @@
--- A model is what its last commit made it (`definition`, null before the first) and what is being drafted (`draft`).
+-- Create the tables of access models. `definition` is the model as it was last committed, null before the first commit.
+-- `draft` is the model with changes that are not committed yet.
 CREATE TABLE access_models (
     id           uuid PRIMARY KEY,
     version      int NOT NULL DEFAULT 0,
@@ -23,7 +24,7 @@ CREATE TABLE access_model_versions (
     PRIMARY KEY (model_id, version)
 );
 
--- What the committed definitions give, for who asks which model gives a permission or a group.
+-- The access that the committed definitions give, to find the models that give a permission or a group.
 CREATE TABLE access_model_grants (
     model_id       uuid NOT NULL REFERENCES access_models,
     application_id uuid NOT NULL REFERENCES applications,
@@ -36,16 +37,17 @@ CREATE TABLE access_model_grants (
 );
 CREATE INDEX ON access_model_grants (application_id, permission);
 
--- Who matches which committed and enabled model: true at every commit of an identity and of a model. No foreign keys:
--- neither is ever deleted, and a commit writes a row for each of perhaps all identities.
+-- The identities that match each committed and enabled model, updated in each transaction that changes an identity or a
+-- model. There are no foreign keys, because identities and models are never deleted, and a commit may write a row for
+-- every identity.
 CREATE TABLE access_model_members (
     model_id    uuid NOT NULL,
     identity_id uuid NOT NULL,
     since       timestamptz NOT NULL,
-    -- The identity's place among all.
+    -- The key of the identity in the list of all identities.
     list_key    text COLLATE "C" NOT NULL,
     PRIMARY KEY (model_id, identity_id)
 );
 CREATE INDEX ON access_model_members (identity_id);
--- No index on list_key alone: the members of all models together are never listed.
+-- There is no index on list_key alone, because the members of all models together are never listed.
 CREATE INDEX access_model_members_listed_model_id ON access_model_members (model_id, list_key);

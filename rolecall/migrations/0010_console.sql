@@ -1,4 +1,5 @@
--- Only digests of secrets are kept: of a session's cookie, of a one-time sign-in link.
+-- Create the tables of the console: sessions, sign-in links, sign-ins at an OpenID provider, and passwords. Of a
+-- session's cookie and of a sign-in link, only a digest is stored.
 CREATE TABLE console_sessions (
     sha256      bytea PRIMARY KEY,
     identity_id uuid NOT NULL REFERENCES identities,
@@ -17,7 +18,8 @@ CREATE TABLE sign_in_links (
     used_at     timestamptz
 );
 
--- Somebody whom we sent to the OpenID provider and who has not come back; found by the digest of the state.
+-- Sign-ins that were sent to the OpenID provider and have not come back yet. `sha256` is the digest of the OpenID
+-- parameter `state`.
 CREATE TABLE sign_in_attempts (
     sha256     bytea PRIMARY KEY,
     nonce      text NOT NULL,
@@ -32,6 +34,6 @@ CREATE TABLE console_passwords (
     set_at      timestamptz NOT NULL
 );
 
--- What waits for a person, and people by their first names.
+-- These indexes find the responses that a person has not given yet, and people by their first names.
 CREATE INDEX responses_to_give ON responses (reviewer_id, type) WHERE response = 'Pending';
 CREATE INDEX identities_by_first_name ON identities (left(first_name_key, 300), list_key);

@@ -1,7 +1,8 @@
--- A histogram of how long requests took, added up over all API processes; only ever grows.
+-- Create the table of a histogram of the durations of API requests, added up over all API processes. The counters only
+-- grow.
 CREATE TABLE request_times (
     method   text NOT NULL,
-    -- The route, such as /api/identities/{id}; empty for a path that is none.
+    -- The route, such as /api/identities/{id}; empty for a path that matches no route.
     route    text NOT NULL,
     status   int NOT NULL,
     within   double precision NOT NULL,

@@ -1,10 +1,12 @@
--- What requests read from the catalogue: risk, usual values, metadata, and accounts by a normalised name.
+-- Store what requests read from the catalogue: metadata, usual values of permissions, and accounts by normalized
+-- usernames.
 
--- Only what was given can be frozen: requests from before this version keep an empty list.
+-- The metadata of the privilege when the request was created; empty for requests that were created before this version.
 ALTER TABLE privileges ADD COLUMN metadata jsonb NOT NULL DEFAULT '[]';
 
--- How many hold a permission now with each raw value, kept by every import: a request must not read a million
--- assignments to find the usual one. The digest is the key because values may be too long for an index.
+-- The number of current holders of a permission for each raw value, updated by every import, because a request must not
+-- read a million assignments to find the usual value. The primary key has a digest instead of the value, which may be
+-- too long for an index.
 CREATE TABLE permission_values (
     permission_number int NOT NULL,
     access            access NOT NULL,
@@ -18,8 +20,9 @@ INSERT INTO permission_values (permission_number, access, digest, value, holders
     SELECT permission_number, access, md5(value), value, count(*) FROM assignments
     WHERE until_import IS NULL AND value <> '' AND access NOT IN ('None', 'Deny') GROUP BY 1, 2, 4;
 
--- What usernames are compared by: one Unicode form, no case. The same in every locale of the server. Here, not in schema/accounts.sql:
--- an index stores its results, so a change of it must rebuild the index.
+-- Return the form in which usernames are compared: one Unicode form without case, the same in every locale of the
+-- server. The function is here and not in schema/accounts.sql, because indexes and generated columns store its results:
+-- a migration that changes it must also rebuild them.
 CREATE FUNCTION username_key(username text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN
     CASE WHEN octet_length(username) = char_length(username) THEN lower(username COLLATE "C")
          ELSE lower(translate(normalize(username, NFKD),

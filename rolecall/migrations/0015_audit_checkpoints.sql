@@ -1,9 +1,11 @@
--- A head of heads: docs/decisions/0089. Whenever a chain is written, its checkpoint keeps what the heads of all chains were then. Sixteen rows, always: one that is
--- missing was removed. A chain cannot be cut or rewritten together with its head without contradicting its own checkpoint and those of the chains written later.
+-- Create the checkpoints of the audit chains: docs/decisions/0089. A transaction that writes a chain stores the heads
+-- of all chains in the checkpoint of that chain. There are always sixteen rows, so a missing row shows that it was
+-- deleted. If someone cuts or rewrites a chain together with its head, the result contradicts the checkpoint of this
+-- chain and those of the chains that were written later.
 
 CREATE TABLE audit_checkpoints (
     chain   int PRIMARY KEY,
-    -- The heads that the last writer of this chain saw, its own among them, as three lists side by side.
+    -- The heads that the last writer of this chain saw, including its own head, as three parallel arrays.
     chains  int[] NOT NULL DEFAULT '{}',
     numbers bigint[] NOT NULL DEFAULT '{}',
     hashes  bytea[] NOT NULL DEFAULT '{}'

@@ -1,5 +1,6 @@
--- Why an identity had access at a past moment: docs/decisions/0090. What holds now stands in its own table with the time
--- since when; what has ended stands here, from then until then. So only an end costs a row, and an import of new people none.
+-- Store past states, which explain why an identity had access at a past moment: docs/decisions/0090. Current states are
+-- in other tables, with their start. A state that has ended has a row here, with its start and its end. So a row is
+-- written only when a state ends, and an import of new people writes none.
 
 CREATE TABLE past_model_members (
     identity_id uuid NOT NULL,
@@ -9,7 +10,8 @@ CREATE TABLE past_model_members (
     PRIMARY KEY (identity_id, model_id, since)
 );
 
--- Whose an account was: a leaver's account that matched by name belongs to no identity any more, but did.
+-- The identities that accounts matched in the past. For example, an account that matched a leaver by name belongs to no
+-- identity any more.
 CREATE TABLE past_matches (
     account_number int NOT NULL,
     identity_id    uuid NOT NULL,
@@ -19,7 +21,8 @@ CREATE TABLE past_matches (
 );
 CREATE INDEX ON past_matches (identity_id);
 
--- While a request counted as fulfilled and was then reopened or canceled. One that is Resolved or Completed counts since `resolved_on`.
+-- The periods in which a request counted as fulfilled before it was reopened or canceled. A request that is Resolved or
+-- Completed has counted since `resolved_on`.
 CREATE TABLE past_resolutions (
     request_id uuid NOT NULL,
     since      timestamptz NOT NULL,
@@ -27,8 +30,8 @@ CREATE TABLE past_resolutions (
     PRIMARY KEY (request_id, since)
 );
 
--- What a database of before knows: who matches a model has its `since` already; when requests were resolved and reopened
--- stands in their events. Who matched a model and no longer does was not kept.
+-- Insert what is known about the past: the events of requests show when they were resolved and reopened. Members of a
+-- model have `since` already. Former members of a model were not recorded.
 INSERT INTO past_resolutions (request_id, since, until)
 SELECT request_id, created_at, ended_at FROM (
     SELECT request_id, name, created_at, lead(name) OVER story AS ended_by, lead(created_at) OVER story AS ended_at
@@ -40,5 +43,6 @@ WHERE name = 'AccessRequestResolved' AND ended_by IN ('AccessRequestReopened', '
   AND created_at < ended_at
 ON CONFLICT DO NOTHING;
 
--- Imports write versions by the hundred thousand and are their only writer, and identities are never deleted.
+-- Drop the foreign key, because imports write hundreds of thousands of versions and are their only writer, and
+-- identities are never deleted.
 ALTER TABLE identity_versions DROP CONSTRAINT identity_versions_identity_id_fkey;

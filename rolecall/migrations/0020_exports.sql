@@ -1,4 +1,5 @@
--- The record of every export: who, when, which list under which filters, and the digest of what was sent (docs/decisions/0111).
+-- Create the table of exports: who exported which list when and with which filters, and the digest of what was sent
+-- (docs/decisions/0111).
 
 CREATE TABLE exports (
     id           uuid PRIMARY KEY,

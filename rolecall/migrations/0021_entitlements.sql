@@ -1,13 +1,14 @@
--- The catalogue: every group and permission that an import has shown is an entitlement with a row of its own, under the id that the
--- group or permission has had since its first import.
+-- Create the list of entitlements: one row for every group and permission that an import has shown. It has the id that
+-- the group or permission has had since its first import.
 
--- What people say of an entitlement; no import changes it. A row only where someone has said something, so that it can be audited.
+-- What people have set for an entitlement; imports do not change it. Only entitlements for which a person has set
+-- something have a row, so that all changes of this table can be audited.
 CREATE TABLE curations (
     entitlement_id uuid PRIMARY KEY,
     display_name   text NOT NULL DEFAULT '',
     explanation    text NOT NULL DEFAULT '',
     owner_id       uuid REFERENCES identities,
-    -- Overrides the imported rating.
+    -- The rating that overrides the imported one.
     risk_rating    text,
     is_privileged  boolean NOT NULL DEFAULT false,
     tags           text[] NOT NULL DEFAULT '{}',
@@ -20,7 +21,8 @@ CREATE TABLE curations (
 CREATE INDEX ON curations (same_as) WHERE same_as IS NOT NULL;
 CREATE INDEX ON curations (changed_on);
 
--- The list: what imports show now, or showed last, with what curations say. refresh_entitlements (schema/entitlements.sql) keeps it.
+-- The list of entitlements: what imports show now, or showed last, combined with what people have set.
+-- refresh_entitlements (schema/entitlements.sql) updates it.
 CREATE TABLE entitlements (
     id             uuid PRIMARY KEY,
     kind           text NOT NULL,
@@ -33,14 +35,14 @@ CREATE TABLE entitlements (
     description    text NOT NULL,
     is_present     boolean NOT NULL,
     first_import   int NOT NULL,
-    -- The import that no longer shows it; null while it is present.
+    -- The import that no longer showed the entitlement; null while the entitlement is present.
     gone_import    int,
     risk_rating    text NOT NULL,
     display_name   text NOT NULL DEFAULT '',
     is_privileged  boolean NOT NULL DEFAULT false,
     owner_id       uuid,
     tags           text[] NOT NULL DEFAULT '{}',
-    -- The place among all entitlements, present or not.
+    -- The key among all entitlements; `list_key` is null for those that are not present.
     name_key       text COLLATE "C" NOT NULL GENERATED ALWAYS AS (
         left(username_key(coalesce(nullif(display_name, ''), nullif(name, ''), section)), 200) || chr(1) || id::text) STORED,
     list_key       text COLLATE "C" GENERATED ALWAYS AS (
@@ -62,7 +64,8 @@ CREATE INDEX ON entitlements (is_privileged, list_key) WHERE is_privileged;
 CREATE INDEX ON entitlements (owner_id, list_key) WHERE owner_id IS NOT NULL;
 CREATE INDEX ON entitlements USING gin (tags) WHERE tags <> '{}';
 
--- How many accounts and identities hold an entitlement, directly or through groups: counted by the first reader after an import or a matching.
+-- The numbers of accounts and identities that hold an entitlement, directly or through groups. The first reader after
+-- an import or a matching counts them.
 CREATE TABLE holder_counts (
     entitlement_id uuid PRIMARY KEY,
     import_number  int NOT NULL,
@@ -71,7 +74,7 @@ CREATE TABLE holder_counts (
     identities     int NOT NULL
 );
 
--- Who holds a permission, and which groups name a group as their parent.
+-- These indexes find the holders of a permission, and the groups that name a group as their parent.
 CREATE INDEX assignments_by_permission ON assignments (permission_number);
 CREATE INDEX group_versions_by_parent ON group_versions (in_any_case(parent)) WHERE parent <> '';
 
@@ -80,7 +83,8 @@ SELECT p.id, 'Permission', p.number, p.application_id, p.header, p.section, p.pe
        (SELECT min(v.from_import) FROM permission_versions v WHERE v.permission_number = p.number), last.until_import, last.risk_rating
 FROM permissions p CROSS JOIN LATERAL (
     SELECT * FROM permission_versions v WHERE v.permission_number = p.number ORDER BY v.from_import DESC LIMIT 1) AS last;
--- The rating of a group follows from its permissions; schema/entitlements.sql computes it when it is first applied.
+-- The rating of a group follows from its permissions; schema/entitlements.sql computes it when that file is first
+-- applied.
 INSERT INTO entitlements (id, kind, number, application_id, header, section, name, description, is_present, first_import, gone_import, risk_rating)
 SELECT g.id, 'Group', g.number, g.application_id, coalesce(nullif(last.nomenclature, ''), 'Group'), '', g.name, last.description,
        last.until_import IS NULL, (SELECT min(v.from_import) FROM group_versions v WHERE v.group_number = g.number), last.until_import, 'None'
