@@ -1,7 +1,8 @@
--- What a build would change that was rolled back: of a held import, by its id, or of a dry run.
+-- Create the tables of dry runs and previews. A preview is the change list of a build that was rolled back; its id is
+-- that of the held import or of the dry run.
 CREATE TABLE previews (
     id     uuid PRIMARY KEY,
-    -- How many changes of each kind.
+    -- The numbers of changes of each kind.
     counts jsonb NOT NULL
 );
 
@@ -17,14 +18,14 @@ CREATE TABLE previewed_changes (
     PRIMARY KEY (preview_id, position)
 );
 
--- Files and the configuration to try them with; nothing of it takes effect. Removed after a day.
+-- Files, and the configuration to try them with. They do not take effect, and are deleted after a day.
 CREATE TABLE dry_runs (
     id             uuid PRIMARY KEY,
-    -- Null: of an application that does not exist yet.
+    -- Null if the application does not exist yet.
     application_id uuid REFERENCES applications,
-    -- The body that would create or change the application; an empty one leaves it as it is.
+    -- The request body that would create or change the application; an empty body leaves the application as it is.
     draft          jsonb NOT NULL,
-    -- What was found in the files, for the draft's author.
+    -- How the files could be read, as found in the files themselves.
     proposal       jsonb,
     status         text NOT NULL,
     created_by     text NOT NULL,

@@ -1,4 +1,5 @@
--- Reports: saved exports of lists, with an optional schedule. A run is an export (docs/reports.md).
+-- Create the tables of reports, which are saved exports of lists with an optional schedule. A run of a report is an
+-- export (docs/reports.md).
 
 CREATE TABLE reports (
     id           uuid PRIMARY KEY,
@@ -6,7 +7,7 @@ CREATE TABLE reports (
     description  text NOT NULL DEFAULT '',
     list         text NOT NULL,
     filters      jsonb NOT NULL DEFAULT '{}',
-    -- Empty for all columns of the list.
+    -- The columns to export; empty for all columns of the list.
     columns      text[] NOT NULL DEFAULT '{}',
     period       text NOT NULL DEFAULT 'Now',
     format       text NOT NULL DEFAULT 'csv',
@@ -22,7 +23,7 @@ CREATE TABLE reports (
 CREATE UNIQUE INDEX reports_by_name ON reports (lower(name)) WHERE deleted_on IS NULL;
 CREATE INDEX ON reports (owner_id) WHERE owner_id IS NOT NULL;
 
--- When a schedule last fired, and its unfinished run.
+-- When the schedule of a report last fired, and the export that it started, if this one has not finished yet.
 CREATE TABLE report_firings (
     report_id uuid PRIMARY KEY REFERENCES reports,
     fired_at  timestamptz NOT NULL,

@@ -1,4 +1,5 @@
--- Notifications: what people are told and how, what was sent, and the settings (docs/notifications.md).
+-- Create the tables of notifications: what people are told and how, the messages that were sent, and the settings
+-- (docs/notifications.md).
 
 CREATE TABLE notifications (
     id              uuid PRIMARY KEY,
@@ -7,13 +8,14 @@ CREATE TABLE notifications (
     kind            text NOT NULL,
     item_kind       text NOT NULL,
     item_id         uuid NOT NULL,
-    -- The type of response that a request waits for, or the event that decided it.
+    -- For a request, the type of response that it waits for, or the event that decided it.
     part            text NOT NULL DEFAULT '',
     created_date    timestamptz NOT NULL,
     is_read         boolean NOT NULL DEFAULT false,
     status          text NOT NULL DEFAULT 'New',
     channel         text,
-    -- Rows of one bundle are sent as one message: a digest, or a chat message about one thing to several people.
+    -- Notifications with the same bundle are sent as one message: a digest, or a chat message about one item to several
+    -- people.
     bundle          text,
     next_attempt_on timestamptz,
     lease           uuid,
@@ -30,13 +32,13 @@ CREATE INDEX notifications_new ON notifications (number) WHERE status = 'New';
 CREATE INDEX notifications_due ON notifications (next_attempt_on, number) WHERE status = 'Pending';
 CREATE INDEX notifications_bundled ON notifications (bundle) WHERE status = 'Pending';
 CREATE INDEX notifications_unread ON notifications (item_id) WHERE NOT is_read;
--- An index for each combination of filters: docs/lists.md.
+-- Each combination of filters has an index: docs/lists.md.
 CREATE UNIQUE INDEX notifications_listed_ ON notifications (list_key);
 CREATE INDEX notifications_listed_identity_id ON notifications (identity_id, list_key);
 CREATE INDEX notifications_listed_is_read ON notifications (is_read, list_key);
 CREATE INDEX notifications_listed_identity_id_is_read ON notifications (identity_id, is_read, list_key);
 
--- Every message that was sent or tried, as it was written. A message that is tried again has a row for each attempt.
+-- Every message that was sent or tried, with its exact text. A message that is tried again has a row for each attempt.
 CREATE TABLE notification_messages (
     id          uuid PRIMARY KEY,
     number      bigint GENERATED ALWAYS AS IDENTITY,
@@ -66,14 +68,15 @@ CREATE TABLE notification_settings (
     value jsonb NOT NULL
 );
 
--- Sealed by core/sealing: the password of the mail server, the URLs of Slack and Teams.
+-- The password of the mail server and the URLs of Slack and Teams, encrypted by core/sealing.py.
 CREATE TABLE notification_secrets (
     channel text PRIMARY KEY,
     secret  bytea NOT NULL,
     set_on  timestamptz NOT NULL
 );
 
--- The health of each channel: since its last success, how many attempts failed and why.
+-- The health of each channel: the number of attempts that failed since the last success, when the first of them failed,
+-- and the last error.
 CREATE TABLE notification_channels (
     channel       text PRIMARY KEY,
     failures      int NOT NULL DEFAULT 0,
@@ -82,7 +85,7 @@ CREATE TABLE notification_channels (
     paused_until  timestamptz
 );
 
--- What a person chose instead of the default of a kind, and their time zone.
+-- The channel and the rhythm that a person chose for a kind of notification, instead of the default of this kind.
 CREATE TABLE notification_preferences (
     identity_id uuid NOT NULL REFERENCES identities,
     kind        text NOT NULL,
@@ -90,19 +93,20 @@ CREATE TABLE notification_preferences (
     rhythm      text NOT NULL,
     PRIMARY KEY (identity_id, kind)
 );
+-- The time zone that a person chose.
 CREATE TABLE notification_zones (
     identity_id uuid PRIMARY KEY REFERENCES identities,
     zone        text NOT NULL
 );
 
--- Templates that failed while a message was written; the built-in one was used instead.
+-- The last failure of each edited template while a message was written; the built-in template was used instead.
 CREATE TABLE notification_template_faults (
     kind       text PRIMARY KEY,
     problem    text NOT NULL,
     noticed_on timestamptz NOT NULL
 );
 
--- Reminders and escalations that were made, so that none is made twice while a request keeps its status.
+-- The reminders and escalations that were made, so that none is made twice while a request keeps its status.
 CREATE TABLE notification_steps (
     request_id uuid NOT NULL REFERENCES access_requests,
     since      timestamptz NOT NULL,
