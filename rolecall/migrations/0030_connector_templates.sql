@@ -1,10 +1,10 @@
--- Connectors that people saved for further applications; those that ship with the service are files.
+-- Create the table of connector templates that people saved for other applications; those of the service are files.
 CREATE TABLE connector_templates (
     id           uuid PRIMARY KEY,
     name         text NOT NULL,
     vendor       text NOT NULL,
     description  text NOT NULL,
-    -- File groups as in the API.
+    -- The file groups as in the API.
     files        jsonb NOT NULL,
     created_by   text NOT NULL,
     created_date timestamptz NOT NULL

@@ -1,5 +1,6 @@
--- Separation of duties: what people can do under a name (duties), which of it must stay apart (rules), and who holds both (conflicts).
--- Everything below the definitions follows from them and from imports and matches: schema/duties.sql keeps it.
+-- Create the tables of separation of duties: what people can do, under a name (duties); which duties must stay apart
+-- (rules); who holds such duties (conflicts). The holders of duties and the conflicts follow from duties and rules,
+-- imports and matches: schema/duties.sql computes them.
 
 CREATE TABLE duties (
     id          uuid PRIMARY KEY,
@@ -13,7 +14,7 @@ CREATE TABLE duties (
 CREATE UNIQUE INDEX duties_by_name ON duties (lower(name));
 CREATE INDEX duties_in_order ON duties (name_key, id);
 
--- The entitlements that the patterns of a duty match. `lowest` is the rank of the lowest access that counts.
+-- The entitlements that the patterns of a duty match. `lowest` is the rank of the lowest access that gives the duty.
 CREATE TABLE duty_entitlements (
     duty_id uuid NOT NULL REFERENCES duties ON DELETE CASCADE,
     kind    text NOT NULL,
@@ -23,7 +24,8 @@ CREATE TABLE duty_entitlements (
 );
 CREATE INDEX ON duty_entitlements (kind, number);
 
--- The groups whose members hold a duty: matched themselves, given a matched permission, or nested in such a group.
+-- The groups that give a duty to their members: groups that a pattern matches, groups that hold a matched permission,
+-- and groups that are nested in such groups.
 CREATE TABLE duty_groups (
     duty_id      uuid NOT NULL REFERENCES duties ON DELETE CASCADE,
     group_number int NOT NULL,
@@ -31,24 +33,25 @@ CREATE TABLE duty_groups (
 );
 CREATE INDEX ON duty_groups (group_number);
 
--- Who holds a duty now, through any matched account.
+-- The people who hold a duty now, through any of their matched accounts.
 CREATE TABLE duty_holders (
     duty_id     uuid NOT NULL REFERENCES duties ON DELETE CASCADE,
     identity_id uuid NOT NULL,
-    -- The identity's place among all.
+    -- The key of the identity in the list of all identities.
     list_key    text COLLATE "C" NOT NULL,
     PRIMARY KEY (duty_id, identity_id)
 );
 CREATE INDEX ON duty_holders (identity_id);
 CREATE INDEX duty_holders_listed_duty_id ON duty_holders (duty_id, list_key);
 
--- People whose accounts changed outside an import; evaluation takes them by deleting them.
+-- A queue of people whose accounts changed outside an import. The evaluation of duties deletes the rows that it takes.
 CREATE TABLE identities_to_evaluate (
     number      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     identity_id uuid NOT NULL
 );
 
--- A rule is what its last commit made it (`definition`, null before the first) and what is being drafted (`draft`).
+-- `definition` is the rule as it was last committed, null before the first commit. `draft` is the rule with changes
+-- that are not committed yet.
 CREATE TABLE duty_rules (
     id           uuid PRIMARY KEY,
     version      int NOT NULL DEFAULT 0,
@@ -82,8 +85,9 @@ CREATE TABLE duty_rule_duties (
 );
 CREATE INDEX ON duty_rule_duties (duty_id);
 
--- Who holds duties that a rule keeps apart, from when to when. The import is null where something else began or ended it. No foreign
--- keys to identities: a commit writes a row for each of perhaps thousands, and identities are never deleted.
+-- The people who hold duties that a rule keeps apart, from when to when. An import number is null if something other
+-- than an import began or ended the conflict. There are no foreign keys to identities, because a commit may write
+-- thousands of rows and identities are never deleted.
 CREATE TABLE conflicts (
     id           uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     number       bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -107,7 +111,7 @@ CREATE INDEX conflicts_listed_status_rule_id ON conflicts (status, rule_id, list
 CREATE INDEX ON conflicts (identity_id, list_key);
 CREATE INDEX ON conflicts (until) WHERE until IS NOT NULL;
 
--- The conflicts that a request would create, found when it was made.
+-- The conflicts that a request would create, as found when the request was created or checked again.
 CREATE TABLE request_conflicts (
     request_id uuid NOT NULL REFERENCES access_requests,
     rule_id    uuid NOT NULL,
@@ -118,7 +122,8 @@ CREATE TABLE request_conflicts (
     PRIMARY KEY (request_id, rule_id)
 );
 
--- A person may keep a conflict for a while, under a control. An exception counts while it is Approved.
+-- Exceptions, which let a person keep a conflict until a date, under a compensating control. Only an exception with the
+-- status Approved is in force.
 CREATE TABLE conflict_exceptions (
     id               uuid PRIMARY KEY,
     number           bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -137,7 +142,8 @@ CREATE TABLE conflict_exceptions (
     ended_on         timestamptz,
     CONSTRAINT status_is_known CHECK (status IN ('Pending', 'Approved', 'Withdrawn', 'Expired'))
 );
--- A new one may be asked for before the one in force ends.
+-- A person may have one pending and one approved exception from a rule, so that the next one can be requested before
+-- the current one ends.
 CREATE UNIQUE INDEX one_current_exception ON conflict_exceptions (rule_id, identity_id, status) WHERE status IN ('Pending', 'Approved');
 CREATE INDEX ON conflict_exceptions (conflict_id);
 CREATE INDEX ON conflict_exceptions (until) WHERE status IN ('Pending', 'Approved');
@@ -145,7 +151,7 @@ CREATE INDEX ON conflict_exceptions (until) WHERE status IN ('Pending', 'Approve
 CREATE TABLE exception_approvals (
     exception_id  uuid NOT NULL REFERENCES conflict_exceptions,
     position      int NOT NULL,
-    -- Rule Owner or Second Approver.
+    -- The part in which the approver approved: Rule Owner or Second Approver.
     part          text NOT NULL,
     approver_id   uuid NOT NULL,
     approver_name text NOT NULL,

@@ -1,5 +1,6 @@
--- An e-mail that an event wrote without `identities:write` cannot be used to sign in until it is
--- confirmed; until then the person signs in with the address stored here, or cannot sign in if it is empty.
+-- Prevent people from signing in with an e-mail address that an event set without the scope `identities:write`, until
+-- the address is confirmed. Until then, the person signs in with the address stored here, or cannot sign in if it is
+-- empty.
 CREATE TABLE unconfirmed_emails (
     identity_id   uuid PRIMARY KEY REFERENCES identities,
     sign_in_email text NOT NULL,
@@ -8,7 +9,7 @@ CREATE TABLE unconfirmed_emails (
 CREATE INDEX ON unconfirmed_emails (lower(sign_in_email)) WHERE sign_in_email <> '';
 ALTER TABLE personnel_events ADD COLUMN confirms_email boolean NOT NULL DEFAULT false;
 
--- Links by e-mail that were asked for on the sign-in page. The worker finds out whether the address belongs to a person.
+-- Requests on the sign-in page for a link by e-mail. The worker finds out whether the address belongs to a person.
 CREATE TABLE sign_in_mails (
     id              uuid PRIMARY KEY,
     email           text NOT NULL,

@@ -1,11 +1,12 @@
--- Live sources: where the records of an application are fetched from, as configured.
+-- Create the tables of live sources. The first table says where the records of an application are fetched from, as
+-- configured.
 CREATE TABLE sources (
     application_id uuid PRIMARY KEY REFERENCES applications,
     definition     jsonb NOT NULL,
     changed_on     timestamptz NOT NULL
 );
 
--- Secrets that were sent to the service, encrypted, each bound to the host that it may be sent to.
+-- The secrets that were sent to the service, encrypted. Each is bound to the host that it may be sent to.
 CREATE TABLE source_secrets (
     application_id uuid NOT NULL REFERENCES applications,
     name           text NOT NULL,

@@ -1,5 +1,6 @@
--- An exception covers the duties that the person held when it was asked for. `requester_id` and `recorder_id` are the person behind a caller,
--- or the token if it has no owner: asking and both approvals come from different ones.
+-- Limit an exception to the duties that the person held when it was requested. `requester_id` and `recorder_id` are the
+-- person behind a caller, or the token if it has no owner. The request and both approvals must come from different
+-- people or tokens.
 ALTER TABLE conflict_exceptions ADD COLUMN duties uuid[], ADD COLUMN requester_id uuid;
 ALTER TABLE conflict_exceptions DISABLE TRIGGER USER;
 UPDATE conflict_exceptions e SET requester_id = e.asked_by, duties = ARRAY(
@@ -15,10 +16,12 @@ UPDATE exception_approvals SET recorder_id = approver_id;
 ALTER TABLE exception_approvals ENABLE TRIGGER USER;
 ALTER TABLE exception_approvals ALTER COLUMN recorder_id SET NOT NULL;
 
--- The check of 50,000 keys took as long as finding who holds the duties. Duties are deleted in one place (duties/actions.py).
+-- Drop the foreign key, because the check of 50,000 keys took as long as finding who holds the duties. Duties are
+-- deleted only in duties/actions.py.
 ALTER TABLE duty_holders DROP CONSTRAINT duty_holders_duty_id_fkey;
 
--- Reports that only new databases had. A name that is taken, or was deleted, is left alone.
+-- Add the reports that only new databases had. A report is not added if its name is in use or was used by a deleted
+-- report.
 ALTER TABLE reports DISABLE TRIGGER USER;
 INSERT INTO reports (id, name, description, list, filters, period, created_date)
 SELECT gen_random_uuid(), shipped.name, shipped.description, shipped.list, shipped.filters::jsonb, 'Now', now()

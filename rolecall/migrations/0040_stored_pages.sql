@@ -1,5 +1,6 @@
--- Name the table for what it contains: where the pages of lists begin that never change again, found and stored by the
--- first reader. Page 0 has the total alone. Its rows are a cache, so none are moved.
+-- Replace the table settled_pages by stored_pages, whose name says what it contains: the first key of each page of the
+-- lists that never change again, stored by the first reader. Page 0 has only the total. The rows are a cache, so they
+-- are not copied.
 DROP TABLE settled_pages;
 CREATE TABLE stored_pages (
     list     text COLLATE "C" NOT NULL,

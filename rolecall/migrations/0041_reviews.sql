@@ -1,4 +1,5 @@
--- Access reviews: who checks which access by when (reviews), what is checked (items), and what was decided. docs/reviews.md.
+-- Create the tables of access reviews: who reviews which access until when (reviews), what is reviewed (items), and
+-- what was decided. docs/reviews.md explains reviews.
 CREATE TABLE reviews (
     id             uuid PRIMARY KEY,
     number         bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -7,7 +8,7 @@ CREATE TABLE reviews (
     type           text NOT NULL,
     status         text NOT NULL DEFAULT 'Draft',
     scope          jsonb NOT NULL DEFAULT '{}',
-    -- Who reviews, one after the other; who instead of them.
+    -- `stages` are the groups of reviewers who decide in turn; `fallback` says who reviews if none of these can.
     stages         jsonb NOT NULL,
     fallback       jsonb,
     due_on         timestamptz NOT NULL,
@@ -24,13 +25,13 @@ CREATE TABLE reviews (
     completed_on   timestamptz,
     canceled_on    timestamptz,
     reminded_on    timestamptz,
-    -- Why a close waits for a person; null while it does not.
+    -- The reason why closing the review waits for a person; null if it does not wait.
     held           text,
-    -- SHA-256 over the sorted items, and how many there are.
+    -- The SHA-256 digest of the sorted items, and the number of items.
     digest         text,
     item_count     int NOT NULL DEFAULT 0,
     template_id    uuid,
-    -- The import that opened a surprise review.
+    -- The import whose unexplained access opened this review; null for other reviews.
     surprise_of    int,
     list_key       text COLLATE "C" NOT NULL GENERATED ALWAYS AS (time_key(created_at, number)) STORED,
     CONSTRAINT type_is_known CHECK (type IN ('Application', 'Supervisor', 'Entitlement', 'Group Contents', 'Privileged', 'Unexplained',
@@ -46,11 +47,12 @@ CREATE INDEX reviews_listed_type ON reviews (type, list_key);
 CREATE INDEX reviews_listed_status_type ON reviews (status, type, list_key);
 CREATE INDEX reviews_open ON reviews (due_on) WHERE status = 'Open';
 
--- The import of each application that the items were taken from: accounts and what they hold are items or excluded, by reason.
+-- The import of each application from which the items were taken. The accounts and their access at that time are
+-- counted as items, or as excluded for a reason.
 CREATE TABLE review_populations (
     review_id      uuid NOT NULL REFERENCES reviews,
     position       int NOT NULL,
-    -- Null for the models of a Model review.
+    -- Null in a Model review, which counts models.
     application_id uuid REFERENCES applications,
     import_number  int,
     file_rows      int,
@@ -62,7 +64,8 @@ CREATE TABLE review_populations (
 );
 CREATE INDEX ON review_populations (application_id);
 
--- What the scope left out when the review was opened, where no import records it: departments, types and ratings change.
+-- What the scope excluded when the review was opened and imports cannot show later, because departments, types and
+-- ratings change.
 CREATE TABLE review_scopes (
     review_id uuid NOT NULL REFERENCES reviews,
     kind      text NOT NULL,
@@ -72,7 +75,7 @@ CREATE TABLE review_scopes (
     CONSTRAINT kind_is_known CHECK (kind IN ('Entitlement', 'Identity', 'Model'))
 );
 
--- No foreign keys to what imports write: a review is opened with up to millions of items.
+-- There are no foreign keys to imported records, because opening a review writes up to millions of items.
 CREATE TABLE review_items (
     id                uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     number            bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -81,17 +84,17 @@ CREATE TABLE review_items (
     subject           text NOT NULL,
     application_id    uuid,
     account_number    int,
-    -- The group that holds the entitlement, for the contents of groups.
+    -- For a review of the contents of groups, the group that holds the entitlement.
     group_number      int,
     entitlement_id    uuid,
     model_id          uuid,
     identity_id       uuid,
     access            text NOT NULL DEFAULT 'None',
     since_import      int,
-    -- What explained the access when the review was opened.
+    -- The requests and the models that explained the access when the review was opened.
     request_ids       uuid[] NOT NULL DEFAULT '{}',
     model_ids         uuid[] NOT NULL DEFAULT '{}',
-    -- The item of the model that decides for this one.
+    -- The item about the model whose decision also decides this item.
     under_id          uuid,
     facts             text[] NOT NULL DEFAULT '{}',
     recommendation    text,
@@ -103,9 +106,9 @@ CREATE TABLE review_items (
     is_sample         boolean NOT NULL DEFAULT false,
     stage             int NOT NULL DEFAULT 1,
     reviewer_id       uuid NOT NULL,
-    -- Why another person than the stage names reviews it; empty if the stage names them.
+    -- The reason why the reviewer is not the person whom the stage names; empty if the reviewer is this person.
     moved             text NOT NULL DEFAULT '',
-    -- When the reviewer first read its details.
+    -- When the reviewer first read the details of the item.
     read_on           timestamptz,
     decision          text,
     until             timestamptz,
@@ -121,7 +124,7 @@ CREATE TABLE review_items (
     reopened_on       timestamptz,
     reopened_import   int,
     accepted_until    timestamptz,
-    -- By person, application and entitlement within a review.
+    -- The key sorts the items of a review by person, application and entitlement.
     list_key          text COLLATE "C" NOT NULL,
     CONSTRAINT status_is_known CHECK (status IN ('Pending', 'Approved', 'Flagged', 'Remediated', 'Withdrawn')),
     CONSTRAINT subject_is_known CHECK (subject IN ('Access', 'Account', 'Group', 'Model')),
@@ -142,7 +145,7 @@ CREATE INDEX review_items_waiting ON review_items (reviewer_id) WHERE status = '
 CREATE INDEX ON review_items (request_id) WHERE request_id IS NOT NULL;
 CREATE INDEX ON review_items (under_id) WHERE under_id IS NOT NULL;
 
--- Every decision, also those that were changed or withdrawn (decision null).
+-- Every decision, even if it was changed or withdrawn later. A withdrawal is a row without a decision.
 CREATE TABLE review_decisions (
     number          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     review_id       uuid NOT NULL REFERENCES reviews,
@@ -153,7 +156,7 @@ CREATE TABLE review_decisions (
     until           timestamptz,
     new_access      text,
     comment         text NOT NULL,
-    -- The reviewer, their stand-in, or the token that recorded it.
+    -- The reviewer, their stand-in, or the token that recorded the decision.
     decided_by      uuid NOT NULL,
     decided_by_name text NOT NULL,
     decided_on      timestamptz NOT NULL,
@@ -162,7 +165,7 @@ CREATE TABLE review_decisions (
 CREATE INDEX ON review_decisions (item_id, number);
 CREATE INDEX ON review_decisions (review_id, number);
 
--- A decision about several items at once: which selection, and a SHA-256 over the items.
+-- The decisions about several items at once: which items were selected, and the SHA-256 digest of these items.
 CREATE TABLE review_bulks (
     id              uuid PRIMARY KEY,
     number          bigint GENERATED ALWAYS AS IDENTITY,
@@ -179,7 +182,7 @@ CREATE TABLE review_bulks (
 );
 CREATE INDEX ON review_bulks (review_id, number);
 
--- The signed statements of reviewers.
+-- The statements that reviewers signed when they submitted their items.
 CREATE TABLE review_submissions (
     id                uuid PRIMARY KEY,
     number            bigint GENERATED ALWAYS AS IDENTITY,
@@ -195,7 +198,7 @@ CREATE TABLE review_submissions (
 );
 CREATE INDEX ON review_submissions (review_id, number);
 
--- Items that went to another reviewer after the review was opened.
+-- The items that went to another reviewer after the review was opened.
 CREATE TABLE review_moves (
     number        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     review_id     uuid NOT NULL REFERENCES reviews,
@@ -210,7 +213,7 @@ CREATE TABLE review_moves (
 CREATE INDEX ON review_moves (item_id, number);
 CREATE INDEX ON review_moves (review_id, number);
 
--- Flagged access that the owner of the application keeps for a while.
+-- Flagged access that the owner of the application accepts until a date.
 CREATE TABLE review_acceptances (
     number           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     item_id          uuid NOT NULL,
@@ -222,7 +225,7 @@ CREATE TABLE review_acceptances (
 );
 CREATE INDEX ON review_acceptances (item_id);
 
--- What happened in a review, in the words of the webhook payload.
+-- The events of reviews, as in the webhook payload.
 CREATE TABLE review_events (
     number         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name           text NOT NULL,
@@ -234,22 +237,22 @@ CREATE TABLE review_events (
 );
 CREATE INDEX ON review_events (review_id, number);
 
--- Finished imports that were not compared with review items yet; a worker takes them by deleting them.
+-- A queue of finished imports that were not compared with review items yet. The worker deletes the rows that it takes.
 CREATE TABLE imports_to_review (
     import_number  int PRIMARY KEY,
     application_id uuid NOT NULL
 );
 
--- Requests of review items that were completed or canceled; a worker takes them by deleting them.
+-- A queue of requests of review items that were completed or canceled. The worker deletes the rows that it takes.
 CREATE TABLE review_news (
     number     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     request_id uuid NOT NULL,
     name       text NOT NULL,
-    -- An import completed the request, and no person.
+    -- Whether an import, and no person, completed the request.
     is_proved  boolean NOT NULL
 );
 
--- Reviews that repeat.
+-- The templates of reviews that are repeated.
 CREATE TABLE review_templates (
     id             uuid PRIMARY KEY,
     name           text NOT NULL,
@@ -265,12 +268,13 @@ CREATE TABLE review_templates (
 );
 CREATE UNIQUE INDEX review_templates_by_name ON review_templates (lower(name));
 
--- People are notified of reviews.
+-- Allow notifications about reviews.
 ALTER TABLE notifications DROP CONSTRAINT item_kind_is_known;
 ALTER TABLE notifications ADD CONSTRAINT item_kind_is_known
     CHECK (item_kind IN ('Access Request', 'Personnel Event', 'Import', 'Webhook', 'Channel', 'Exception', 'Report',
                          'Application', 'Stand-In', 'Duty Rule', 'Review'));
 
--- How often an application must be reviewed, and whether unexplained access of an import is reviewed at once.
+-- How often an application must be reviewed, and whether access that an import shows without an explanation is reviewed
+-- at once.
 ALTER TABLE applications ADD COLUMN review_every_months int, ADD COLUMN surprise_reviews boolean NOT NULL DEFAULT false,
     ADD CONSTRAINT review_every_is_positive CHECK (review_every_months > 0);

@@ -1,4 +1,5 @@
--- How much of its files a build has read, by the id of the import or dry run, for the person who waits for it.
+-- Store how much of its files a build has read, for the person who waits for it. The id is that of the import or the
+-- dry run.
 CREATE TABLE read_progress (
     id         uuid PRIMARY KEY,
     read       bigint NOT NULL,

@@ -1,5 +1,5 @@
--- Add to the holders of each permission since which import they have it, with which access, and which import ended it: who holds a
--- permission is then known without reading its assignments, which are spread over the whole table.
+-- Add the import that gave each holder the permission, the access that it gave, and the import that ended it. Then the
+-- holders of a permission are found without reading its assignments, which are spread over the whole table.
 ALTER TABLE permission_holders ADD COLUMN from_import int, ADD COLUMN access access, ADD COLUMN until_import int;
 TRUNCATE permission_holders;
 INSERT INTO permission_holders (permission_number, from_import, access, holders)

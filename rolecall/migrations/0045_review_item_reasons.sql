@@ -1,15 +1,16 @@
--- Lists that are only read by the value of some columns, such as the items of one review; written by keep_lists.
+-- Add lists that are always read by the value of some columns, such as the items of one review. keep_lists writes these
+-- columns.
 ALTER TABLE lists ADD COLUMN within text[] NOT NULL DEFAULT '{}';
 
--- Review items by each of their reasons, so that they can be listed by reason at a flat cost. A trigger of schema/reviews.sql keeps the
--- status and the reviewer; docs/lists.md.
+-- The reasons of review items: one row for each reason of an item, so that items can be listed by reason at a constant
+-- cost (docs/lists.md). A trigger of schema/reviews.sql keeps the status and the reviewer up to date.
 CREATE TABLE review_item_reasons (
     review_id      uuid NOT NULL,
     reason         text COLLATE "C" NOT NULL,
     status         text COLLATE "C" NOT NULL,
     reviewer_id    uuid NOT NULL,
     application_id uuid,
-    -- The key of the item in its review.
+    -- The key of the item in the list of the review.
     list_key       text COLLATE "C" NOT NULL,
     PRIMARY KEY (review_id, reason, list_key)
 );
@@ -26,14 +27,15 @@ CREATE INDEX review_item_reasons_listed_reviewer_id_application_id
 CREATE INDEX review_item_reasons_listed_status_reviewer_id_application_id
     ON review_item_reasons (review_id, reason, status, reviewer_id, application_id, list_key);
 
--- Reviews whose items a worker lists by reason, and the key of the last one that it has listed.
+-- The reviews whose items the worker still has to list by reason, and the key of the last item that it has listed.
 CREATE TABLE reasons_to_list (
     review_id uuid PRIMARY KEY,
     after     text COLLATE "C" NOT NULL DEFAULT ''
 );
 
--- A check for each of a million rows takes as long as a fifth of opening; reviews are never deleted.
+-- Drop the foreign key, because checking it for a million rows takes a fifth of the time of opening a review, and
+-- reviews are never deleted.
 ALTER TABLE review_items DROP CONSTRAINT review_items_review_id_fkey;
 
--- The import that opened a review of unexplained access.
+-- Say in the name of the column what it contains: the import that opened a review of unexplained access.
 ALTER TABLE reviews RENAME surprise_of TO opened_by_import;
