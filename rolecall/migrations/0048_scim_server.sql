@@ -1,9 +1,10 @@
--- The SCIM server: users and groups that an identity provider pushes into an application, as they were pushed.
+-- Create the tables of the SCIM server: the users and groups that an identity provider pushes to an application, as
+-- they were pushed.
 CREATE TABLE scim_pushes (
     application_id uuid PRIMARY KEY REFERENCES applications,
     began_at       timestamptz NOT NULL,
     changed_at     timestamptz,
-    -- The first change that no import has read yet.
+    -- The time of the first change that no import has read yet.
     waiting_since  timestamptz
 );
 
@@ -22,7 +23,7 @@ CREATE TABLE scim_tokens (
 
 CREATE TABLE scim_resources (
     id             uuid PRIMARY KEY,
-    -- The order of lists.
+    -- Lists are ordered by this number.
     number         bigint GENERATED ALWAYS AS IDENTITY,
     application_id uuid NOT NULL REFERENCES applications,
     kind           text NOT NULL CHECK (kind IN ('User', 'Group')),

@@ -1,15 +1,16 @@
--- Carriers: how approved requests of an application are carried out, as configured.
+-- Create the tables of carriers, which carry out the approved requests of an application. The first table has their
+-- configuration.
 CREATE TABLE carriers (
     application_id uuid PRIMARY KEY REFERENCES applications,
     definition     jsonb NOT NULL,
     changed_on     timestamptz NOT NULL,
-    -- Since when the mode is in effect: requests that opened before are left to people.
+    -- When the current mode took effect. Requests that opened before then are left to people.
     mode_since     timestamptz NOT NULL,
-    -- An import must verify what was carried out since then.
+    -- When the carrier last made a change that an import has to verify; null if there is no such change.
     unverified_on  timestamptz
 );
 
--- What became of a request that a carrier took up.
+-- The progress of the requests that a carrier took up.
 CREATE TABLE carried_requests (
     request_id     uuid PRIMARY KEY REFERENCES access_requests,
     application_id uuid NOT NULL REFERENCES applications,
@@ -19,12 +20,12 @@ CREATE TABLE carried_requests (
     attempts       int NOT NULL DEFAULT 0,
     next_on        timestamptz NOT NULL,
     changed_on     timestamptz NOT NULL,
-    -- A person released it from the brake.
+    -- Whether a person released the request from the brake.
     is_released    boolean NOT NULL DEFAULT false
 );
 CREATE INDEX carried_requests_by_state ON carried_requests (application_id, state, changed_on);
 
--- The steps of a request, each recorded before it is sent.
+-- The steps of requests. Each step is stored before it is sent.
 CREATE TABLE carrier_steps (
     request_id     uuid NOT NULL REFERENCES carried_requests,
     position       int NOT NULL,

@@ -1,2 +1,3 @@
--- Patterns of duties match an application by its current and former names, so that a new name ends no conflict.
+-- Store the former names of applications. The patterns of duties match current and former names, so that renaming an
+-- application does not end a conflict.
 ALTER TABLE applications ADD COLUMN former_names text[] NOT NULL DEFAULT '{}';

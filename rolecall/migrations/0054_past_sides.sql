@@ -1,4 +1,5 @@
--- The access on each side of a conflict as it was, kept when duties or rules change: later it could not be read from them.
+-- Store the access on each side of a conflict when duties or rules change, because it cannot be computed from them
+-- after that.
 CREATE TABLE past_sides (
     conflict_id uuid NOT NULL REFERENCES conflicts,
     duty_id     uuid NOT NULL REFERENCES duties,

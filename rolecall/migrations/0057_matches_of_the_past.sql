@@ -1,2 +1,2 @@
--- How an account was matched at a past moment; null where it was not recorded.
+-- Store how an account was matched in the past; null if this was not recorded.
 ALTER TABLE past_matches ADD COLUMN match text;

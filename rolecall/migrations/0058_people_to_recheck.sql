@@ -1,9 +1,11 @@
--- People whose requests are checked again against the rules that keep duties apart; null stands for requests about groups.
+-- Create a queue of people whose requests are checked again for conflicts of duties. Null means all requests about
+-- groups.
 CREATE TABLE people_to_recheck (
     identity_id uuid
 );
 
--- A request that counts on the removal of other access starts when that is done: it looks again at this time.
+-- Store when a postponed request is tried again. A request that depends on the removal of other access starts when the
+-- removal is done.
 ALTER TABLE access_requests ADD postponed_until timestamptz;
 DROP INDEX access_requests_to_start;
 DROP INDEX access_requests_to_wake;

@@ -1,4 +1,4 @@
--- When people who came back had left, so that leavers of a past day stay the same.
+-- Store the periods in which people who came back had left, so that the list of leavers on a past day stays the same.
 CREATE TABLE past_departures (
     identity_id uuid NOT NULL,
     since       timestamptz NOT NULL,

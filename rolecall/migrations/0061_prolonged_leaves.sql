@@ -1,2 +1,3 @@
--- Who moved the end of a leave to a later date, the person behind a token: like who entered it, they do not stand in.
+-- Store who moved the end of a leave to a later date; for a token, its owner. Like the person who entered the leave,
+-- these people must not stand in for the person on leave.
 ALTER TABLE absences ADD COLUMN prolonged_by uuid[] NOT NULL DEFAULT '{}';

@@ -1,4 +1,5 @@
--- A stored secret is bound to the login and the encryption of its connection too, as `place_of` in sources/kinds.py says.
+-- Bind a stored secret to the login and the encryption of its connection too, in the form that `place_of` in
+-- sources/kinds.py returns.
 ALTER TABLE source_secrets DISABLE TRIGGER USER;
 UPDATE source_secrets k SET host = k.host
     || CASE WHEN d.definition ->> 'startTls' = 'true' THEN ' with StartTLS'

@@ -1,4 +1,5 @@
--- The curated rating that counts for an entitlement: all names of one share the rating of the latest.
+-- Store the curated rating that counts for an entitlement: all names of one entitlement share the rating of its latest
+-- name.
 ALTER TABLE entitlements ADD COLUMN curated_risk text,
     ADD CONSTRAINT curated_risk_is_known CHECK (curated_risk IN ('None', 'Low', 'Moderate', 'High', 'Critical'));
 WITH RECURSIVE shared (id, risk_rating) AS (

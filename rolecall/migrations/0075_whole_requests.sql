@@ -1,8 +1,9 @@
--- A Remove or Suspend of a whole account lists what the account holds, so its privileges do not tell it from one that names all of them.
+-- Store whether a Remove or Suspend is about a whole account. Such a request lists what the account holds, so its
+-- privileges do not distinguish it from a request that names all of them.
 ALTER TABLE access_requests ADD COLUMN is_whole boolean NOT NULL DEFAULT false;
 
--- Without triggers: this says more about old requests, and neither lists nor audit entries change. Other old requests count as requests about
--- the privileges that they list, as before.
+-- Disable the triggers, because this only adds a detail to old requests: neither lists nor audit entries change. All
+-- other old requests still count as requests about the privileges that they list.
 ALTER TABLE access_requests DISABLE TRIGGER USER;
 UPDATE access_requests r SET is_whole = true WHERE r.action IN ('Remove', 'Suspend') AND (
     NOT EXISTS (SELECT FROM privileges p WHERE p.request_id = r.id)
