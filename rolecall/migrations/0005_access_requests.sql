@@ -46,8 +46,8 @@ CREATE INDEX ON access_requests (identity_id, list_key);
 CREATE INDEX access_requests_to_start ON access_requests (scheduled_start) WHERE status = 'Scheduled';
 CREATE INDEX access_requests_to_wake ON access_requests (snoozed_until) WHERE status = 'Snoozed';
 
--- The requests that wait for a person's response, in the order of their waiting times. Triggers update the table in the
--- transaction that changes a request. There is no foreign key, because requests are never deleted.
+-- The requests that wait for a person's response, those that have waited longest first. Triggers update the table in
+-- the transaction that changes a request. There is no foreign key, because requests are never deleted.
 CREATE TABLE waiting_requests (
     request_id uuid PRIMARY KEY,
     list_key   text COLLATE "C" NOT NULL

@@ -8,7 +8,7 @@ ALTER TABLE tokens ADD COLUMN owner_id uuid;
 -- fetched the files.
 ALTER TABLE application_imports ADD COLUMN supplied_by uuid;
 
--- Whether a held import would lower high risk ratings: another person must then continue it.
+-- Whether a held import would lower high risk ratings: it must then be continued by a person who did not supply it.
 ALTER TABLE import_runs ADD COLUMN lowers_risk boolean NOT NULL DEFAULT false;
 
 -- Return what a username looks like: one Unicode form without case, with Latin letters instead of characters that look

@@ -1,6 +1,6 @@
--- Create the tables of separation of duties: what people can do, under a name (duties); which duties must stay apart
--- (rules); who holds such duties (conflicts). The holders of duties and the conflicts follow from duties and rules,
--- imports and matches: schema/duties.sql computes them.
+-- Create the tables of separation of duties: duties (names for what people can do), rules (duties that must stay apart)
+-- and conflicts (people who hold such duties). schema/duties.sql computes the holders of duties and the conflicts from
+-- duties and rules, imports and matches.
 
 CREATE TABLE duties (
     id          uuid PRIMARY KEY,
@@ -151,7 +151,7 @@ CREATE INDEX ON conflict_exceptions (until) WHERE status IN ('Pending', 'Approve
 CREATE TABLE exception_approvals (
     exception_id  uuid NOT NULL REFERENCES conflict_exceptions,
     position      int NOT NULL,
-    -- The part in which the approver approved: Rule Owner or Second Approver.
+    -- The part of the approver: Rule Owner or Second Approver.
     part          text NOT NULL,
     approver_id   uuid NOT NULL,
     approver_name text NOT NULL,

@@ -1,5 +1,5 @@
--- Create the tables of live sources. The first table says where the records of an application are fetched from, as
--- configured.
+-- Create the tables of live sources, from which the records of applications are fetched. `definition` is the
+-- configuration.
 CREATE TABLE sources (
     application_id uuid PRIMARY KEY REFERENCES applications,
     definition     jsonb NOT NULL,

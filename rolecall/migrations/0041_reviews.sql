@@ -31,7 +31,7 @@ CREATE TABLE reviews (
     digest         text,
     item_count     int NOT NULL DEFAULT 0,
     template_id    uuid,
-    -- The import whose unexplained access opened this review; null for other reviews.
+    -- The import that opened this review because it showed unexplained access; null for other reviews.
     surprise_of    int,
     list_key       text COLLATE "C" NOT NULL GENERATED ALWAYS AS (time_key(created_at, number)) STORED,
     CONSTRAINT type_is_known CHECK (type IN ('Application', 'Supervisor', 'Entitlement', 'Group Contents', 'Privileged', 'Unexplained',
@@ -47,8 +47,8 @@ CREATE INDEX reviews_listed_type ON reviews (type, list_key);
 CREATE INDEX reviews_listed_status_type ON reviews (status, type, list_key);
 CREATE INDEX reviews_open ON reviews (due_on) WHERE status = 'Open';
 
--- The import of each application from which the items were taken. The accounts and their access at that time are
--- counted as items, or as excluded for a reason.
+-- For each application, the import from which the items were taken, and the counts of its accounts, of their access, of
+-- items, and of excluded access by reason.
 CREATE TABLE review_populations (
     review_id      uuid NOT NULL REFERENCES reviews,
     position       int NOT NULL,
@@ -64,8 +64,8 @@ CREATE TABLE review_populations (
 );
 CREATE INDEX ON review_populations (application_id);
 
--- What the scope excluded when the review was opened and imports cannot show later, because departments, types and
--- ratings change.
+-- The records that the scope excluded when the review was opened. They are stored because imports do not show the
+-- departments, types and ratings of that time.
 CREATE TABLE review_scopes (
     review_id uuid NOT NULL REFERENCES reviews,
     kind      text NOT NULL,
@@ -94,7 +94,7 @@ CREATE TABLE review_items (
     -- The requests and the models that explained the access when the review was opened.
     request_ids       uuid[] NOT NULL DEFAULT '{}',
     model_ids         uuid[] NOT NULL DEFAULT '{}',
-    -- The item about the model whose decision also decides this item.
+    -- The item about the model that explains this access; the decision about the model counts for this item too.
     under_id          uuid,
     facts             text[] NOT NULL DEFAULT '{}',
     recommendation    text,

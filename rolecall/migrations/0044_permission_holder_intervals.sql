@@ -1,5 +1,6 @@
--- Add the import that gave each holder the permission, the access that it gave, and the import that ended it. Then the
--- holders of a permission are found without reading its assignments, which are spread over the whole table.
+-- Add to each row which import gave the holders the permission and with which access, or which import took it from
+-- them. Then the holders of a permission are found without reading its assignments, which are spread over the whole
+-- table.
 ALTER TABLE permission_holders ADD COLUMN from_import int, ADD COLUMN access access, ADD COLUMN until_import int;
 TRUNCATE permission_holders;
 INSERT INTO permission_holders (permission_number, from_import, access, holders)

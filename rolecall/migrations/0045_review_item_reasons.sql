@@ -1,5 +1,5 @@
--- Add lists that are always read by the value of some columns, such as the items of one review. keep_lists writes these
--- columns.
+-- Add lists that are always read by the value of some columns, such as the items of one review. `within` has the names
+-- of these columns; keep_lists writes it.
 ALTER TABLE lists ADD COLUMN within text[] NOT NULL DEFAULT '{}';
 
 -- The reasons of review items: one row for each reason of an item, so that items can be listed by reason at a constant

@@ -6,7 +6,7 @@ CREATE TABLE review_changes (
     change        text NOT NULL,
     reason        text NOT NULL,
     import_number int,
-    -- The numbers of the changed items, how many they are, and a SHA-256 digest of them.
+    -- The numbers of the changed items, how many there are, and a SHA-256 digest of them.
     items         bigint[] NOT NULL,
     item_count    int NOT NULL,
     digest        text NOT NULL,

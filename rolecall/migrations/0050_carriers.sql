@@ -1,5 +1,5 @@
--- Create the tables of carriers, which carry out the approved requests of an application. The first table has their
--- configuration.
+-- Create the tables of carriers, which carry out the approved requests of an application. `definition` is the
+-- configuration of the carrier.
 CREATE TABLE carriers (
     application_id uuid PRIMARY KEY REFERENCES applications,
     definition     jsonb NOT NULL,

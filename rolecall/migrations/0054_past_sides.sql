@@ -1,5 +1,5 @@
--- Store the access on each side of a conflict when duties or rules change, because it cannot be computed from them
--- after that.
+-- Store the access on each side of a conflict before duties or rules change, because it cannot be computed from them
+-- afterwards.
 CREATE TABLE past_sides (
     conflict_id uuid NOT NULL REFERENCES conflicts,
     duty_id     uuid NOT NULL REFERENCES duties,

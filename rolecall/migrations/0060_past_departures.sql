@@ -1,4 +1,5 @@
--- Store the periods in which people who came back had left, so that the list of leavers on a past day stays the same.
+-- Store the periods for which people had left before they came back, so that the list of leavers on a past day stays
+-- the same.
 CREATE TABLE past_departures (
     identity_id uuid NOT NULL,
     since       timestamptz NOT NULL,

@@ -1,5 +1,5 @@
--- Store more of what was true when a review was opened: identities that stand for an unmatched account (Unknown),
--- accounts that the scope excludes (Account), and former names of entitlements (Renamed).
+-- Store more of what was true when a review was opened: accounts that the scope excludes (Account), former names of
+-- entitlements (Renamed), and identities that represent an unmatched account (Unknown).
 ALTER TABLE review_scopes DROP CONSTRAINT kind_is_known,
     ADD CONSTRAINT kind_is_known CHECK (kind IN ('Account', 'Entitlement', 'Identity', 'Model', 'Renamed', 'Unknown'));
 -- The date until which a bulk decision keeps the access.
