@@ -1,5 +1,5 @@
--- Create the tables of lists, settings, tokens, idempotency keys and identities. The tables of lists give exact totals
--- at a constant cost: docs/lists.md explains them, and schema/core.sql has their functions.
+-- Create the tables of lists, settings, tokens, idempotency keys and identities. Lists have exact totals at a constant
+-- cost: docs/lists.md explains their tables, and schema/core.sql has their functions.
 --
 -- The tables that are kept as lists, with the columns by which each can be filtered. keep_list writes the rows.
 CREATE TABLE lists (

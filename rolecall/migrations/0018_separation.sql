@@ -1,4 +1,4 @@
--- Store who is behind a token and behind an import, and find usernames that look alike.
+-- Store who is behind a token or an import and whether an import lowers ratings, and find usernames that look alike.
 --
 -- The person who created the token: people act through their tokens too. Null for tokens that were created at the
 -- command line or before this version.

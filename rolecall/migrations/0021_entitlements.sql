@@ -1,8 +1,8 @@
 -- Create the list of entitlements: one row for every group and permission that an import has shown. It has the id that
 -- the group or permission has had since its first import.
 
--- What people have set for an entitlement; imports do not change it. Only entitlements for which a person has set
--- something have a row, so that all changes of this table can be audited.
+-- What people have set for an entitlement; imports do not change it. An entitlement has a row only if a person has set
+-- something, so that all changes of this table can be audited.
 CREATE TABLE curations (
     entitlement_id uuid PRIMARY KEY,
     display_name   text NOT NULL DEFAULT '',

@@ -1,5 +1,5 @@
--- Add the people who receive a scheduled report, and allow notifications about reports, and about applications whose
--- entitlements a person owns in place of someone who left.
+-- Add the recipients of scheduled reports. Allow notifications about reports, and about applications whose entitlements
+-- a person owns in place of someone who left.
 ALTER TABLE reports ADD recipient_ids uuid[] NOT NULL DEFAULT '{}';
 ALTER TABLE notifications DROP CONSTRAINT item_kind_is_known;
 ALTER TABLE notifications ADD CONSTRAINT item_kind_is_known
