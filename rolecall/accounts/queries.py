@@ -57,7 +57,7 @@ ACCOUNTS_BY_MATCH = replace(
     rows=f"{ACCOUNTS.rows} AND a.match = %(match)s",
     version="(SELECT ', matched ' || coalesce(max(number), 0) FROM matchings WHERE application_id = %(application)s)",
 )
-# The same accounts, with their matches at a past moment.
+# Like `ACCOUNTS`, but with the match that each account had at a past moment.
 _PAST_ACCOUNTS = replace(
     ACCOUNTS,
     columns=_ACCOUNT_ITEM.format(match="m"),

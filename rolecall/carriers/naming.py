@@ -55,5 +55,8 @@ def filled(template: str, person: Mapping[str, str]) -> str:
 
     made = _PLACE.sub(value, template).strip()
     if not made or not made.isprintable() or len(made) > _LONGEST:
-        raise Inexpressible(f"{template} gives a value that cannot be used")
+        raise Inexpressible(
+            f"{template} gives a value that is blank, unprintable or longer than {_LONGEST:,} characters; "
+            "correct the template or the person"
+        )
     return made

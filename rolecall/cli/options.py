@@ -111,7 +111,8 @@ HELP = {
     "confirm": "Confirm a close that is held because it would flag many accounts.",
     "due_on": _A_TIME,
     "explained": "What happens to access that a model explains.",
-    "fallback": "Who decides if a stage's reviewer cannot: an object with reviewer and, for Identity, identityId.",
+    "fallback": "The fallback reviewer, who decides when the reviewer of a stage cannot: an object with reviewer, and "
+    "identityId if the reviewer is Identity.",
     "item_ids": "The id of an item (repeatable).",
     "on_silence": "What happens to items without a decision after the due date.",
     "reviewer_ids": "A reviewer (repeatable). Default: all who have items left.",

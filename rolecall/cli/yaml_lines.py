@@ -23,7 +23,7 @@ class Document:
             return
         self.mistakes += _repeated(self._root)
         if not isinstance(self.value, dict):
-            self.mistakes.append((1, Problem("file", "must be a mapping of sections such as applications:")))
+            self.mistakes.append((1, Problem("file", "must be a mapping of sections, such as `applications`")))
 
     def line_of(self, field: str) -> int:
         """Return the line of a field such as `applications.2.connector.files.0.name`, or of its nearest parent."""

@@ -8,7 +8,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Problem
 from rolecall.identities import finding
 
-# Map each field of an entry that contains names of people to the field of the action that takes their ids.
+# For each field that names people: the field of the action that takes their ids.
 _PEOPLE = {"owner": "ownerId", "identity": "identityId"}
 _LISTS_OF_PEOPLE = {
     "provisioners": "provisionerIds",
@@ -16,8 +16,7 @@ _LISTS_OF_PEOPLE = {
     "entitlementOwners": "entitlementOwnerIds",
     "identities": "identityIds",
 }
-# Map each field that contains names of records to the field of the action, the section of the records, and the word
-# for one record.
+# For each field that names records: the field of the action, the section of the records, and the word for one record.
 _RECORDS = {"application": ("applicationId", "applications", "application"), "without": ("without", "duties", "duty")}
 _LISTS_OF_RECORDS = {
     "conflicts": ("conflicts", "duties", "duty"),

@@ -190,9 +190,9 @@ class _Rules(msgspec.Struct, frozen=True):
 
 
 async def _rules_with(db: Db, gained: set[UUID], lost: set[UUID], people: set[UUID]) -> _Rules:
-    """Return the rules that the changes concern, and which duties of these rules each person holds.
+    """Return the rules that the changes affect, and which duties of these rules each person holds.
 
-    A rule is concerned if it keeps a gained duty apart from other duties, or if its control duty is lost.
+    A rule is affected if it keeps a gained duty apart from other duties, or if its control duty is lost.
     """
     rows = await fetch_rows(
         db,

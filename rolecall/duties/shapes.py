@@ -174,7 +174,7 @@ class PatternBody(Body):
         if self.group is None and not any(parts):
             raise broken("A pattern must name a group, or a header, section or permission")
         if self.group is not None and any((*parts, self.access)):
-            raise broken("A pattern must name either a group or a permission; only a permission has an access")
+            raise broken("A pattern must name either a group or a permission; set access only for a permission")
         return self
 
     @property

@@ -79,7 +79,7 @@ async def of_ended_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dic
 
 
 _EXCEPTION_RESULTS = {
-    "Pending": "waits for your approval",
+    "Pending": "is waiting for your approval",
     "Approved": "was approved until {}",
     "Withdrawn": "was rejected",
     "Expired": "has expired, and the conflict is open again",

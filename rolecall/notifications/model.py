@@ -162,8 +162,8 @@ DEFAULT_RULES = {
     )
 }
 MEANINGS = {
-    NotificationKind.WAITING: "A request waits for your response",
-    NotificationKind.DUE: "Reminder: a request still waits for your response",
+    NotificationKind.WAITING: "A request is waiting for your response",
+    NotificationKind.DUE: "Reminder: a request is still waiting for your response",
     NotificationKind.ESCALATED: "A request without a response was escalated to you",
     NotificationKind.ASSIGNED: "A request or personnel event was assigned to you",
     NotificationKind.DECIDED: "A request that you made was approved, rejected, canceled or completed",
@@ -179,9 +179,9 @@ MEANINGS = {
     NotificationKind.CONFLICT_ENDED: (
         "A change of a duty, a rule, a name, an account or an application ended conflicts of a rule that you own"
     ),
-    NotificationKind.CONFLICT_EXCEPTION: "A conflict's exception waits for your approval, ends soon or has changed",
+    NotificationKind.CONFLICT_EXCEPTION: "A conflict's exception is waiting for your approval, ends soon or has changed",
     NotificationKind.STAND_IN: "You start or stop standing in for another person, or another person for you",
-    NotificationKind.REVIEW: "A review waits for your decisions, or a review that you own needs your attention",
+    NotificationKind.REVIEW: "A review is waiting for your decisions, or a review that you own needs your attention",
 }
 # Kinds that are shown only in the console: a message about a failing channel might have to use that channel.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})

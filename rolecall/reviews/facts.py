@@ -1,4 +1,4 @@
-"""Find the named facts about each item, and the recommendation that some of them decide.
+"""Find the facts about each item, and the recommendation that follows from some of them.
 
 Both are computed for all items at once, from the temporary tables that `population.py` and `reviewers.py` fill.
 """

@@ -76,7 +76,10 @@ def _why_empty(equation: list[TakenApplication]) -> str:
     for each in equation:
         for reason, count in each.excluded.items():
             reasons[reason] = reasons.get(reason, 0) + count
-    return ", ".join(f"{count} × {reason.lower()}" for reason, count in sorted(reasons.items())) or "nothing is held"
+    return (
+        ", ".join(f"{count} × {reason.lower()}" for reason, count in sorted(reasons.items()))
+        or "the scope contains no access"
+    )
 
 
 # Ids ascend in the order of the items, so that the index grows only at its end. An id consists of a time prefix, the

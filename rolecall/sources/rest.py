@@ -149,7 +149,9 @@ def _refuse_errors(value: Any, records: list[Any]) -> None:
     """Reject a page that contains an error. A plain value counts as an error only if the page has no records."""
     found = [value.get(name) for name in _ERRORS] if isinstance(value, dict) else []
     if any(each and (not records or isinstance(each, list | dict)) for each in found):
-        raise SourceFailed("a page contains an error; see the log of the server for the reason")
+        raise SourceFailed(
+            "the source returned an error in a page of the list; look for the reason in the log of the source"
+        )
 
 
 def _refuse_other_paging(content: SourceContent, answer: JsonAnswer, progress: Progress) -> None:

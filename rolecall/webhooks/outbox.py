@@ -138,7 +138,7 @@ async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> 
         now=now,
         lease=uuid4(),
         until=now + LEASE,
-        # A lease that ends later than this was taken so recently that the attempt may still be running.
+        # If a lease ends after this time, its attempt may still be running.
         on_its_way=now + LEASE - ATTEMPT_TAKES - _MARGIN,
     )
 

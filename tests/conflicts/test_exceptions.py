@@ -155,7 +155,7 @@ async def test_owners_are_notified_when_an_exception_is_requested_and_expires(
     assert asked == [opened, one]
     assert (await notified(db, cast.company.owner), await notified(db, cast.una)) == ([opened, one, one], [one])
     expired = ("Sofia Dubois", "has expired, and the conflict is open again", True)
-    assert await notifications_about(db) == [expired, expired, ("Sofia Dubois", "waits for your approval", False)]
+    assert await notifications_about(db) == [expired, expired, ("Sofia Dubois", "is waiting for your approval", False)]
 
 
 async def notifications_about(db: Db, kind: str = "Conflict Exception") -> list[tuple[str, str, bool]]:

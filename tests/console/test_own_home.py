@@ -139,7 +139,7 @@ async def test_employee_sees_the_purpose_of_access_and_since_when_they_have_it(
 async def test_supervisor_without_work_sees_empty_states(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:
     shown = await home(administrator, db, team.grace)
 
-    assert "Nothing waits for you" in shown["waiting"]
+    assert "Nothing is waiting for you" in shown["waiting"]
     assert "No event takes effect in the next 30 days" in shown["coming"]
     assert "You have no requests" in shown["own"]
     assert "No stand-in is set" in shown["stand-ins"]

@@ -130,7 +130,7 @@ async def test_malformed_duties_are_refused_with_clear_messages(client: httpx2.A
         "patterns.0": "A pattern must name a group, or a header, section or permission"
     }
     mixed = {"group": "A", "permission": "B"}
-    said = "A pattern must name either a group or a permission; only a permission has an access"
+    said = "A pattern must name either a group or a permission; set access only for a permission"
     assert await problems(patterns=[mixed]) == {"patterns.0": said}
     assert await problems(patterns=[{"permission": "A", "access": "Deny"}]) == {
         "patterns.0.access": "Access must be one of Grant, Modify, Unrestricted"

@@ -66,7 +66,7 @@ async def wish(client: httpx2.AsyncClient, db: Db) -> Wish:
 async def test_second_approver_and_stand_in_are_notified_after_the_rule_owner_approved(
     client: httpx2.AsyncClient, db: Db, config: Config, wish: Wish
 ) -> None:
-    said = "Exception to Prepare and release for Sofia Dubois waits for your approval"
+    said = "Exception to Prepare and release for Sofia Dubois is waiting for your approval"
     assert await current(db, config, wish.hana, EXCEPTION) == [said]
     assert await notified(db, wish.carla) == [("Stand-In", "New")]
 

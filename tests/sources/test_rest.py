@@ -191,12 +191,12 @@ PARTS: dict[str, tuple[dict[str, Any], Fault | None, str]] = {
     "empty page with errors": (
         CONTENTS["Offset"],
         _on_page(2, lambda: web.json_response({"items": [], "errors": [{"message": "timeout"}]})),
-        "a page contains an error",
+        "the source returned an error in a page of the list",
     ),
     "page with errors": (
         CONTENTS["Offset"],
         _on_page(2, lambda: web.json_response({"items": [{"id": "x"}], "errors": [{"message": "timeout"}]})),
-        "a page contains an error",
+        "the source returned an error in a page of the list",
     ),
 }
 # Members of a response that indicate more records, as well-known services send them.

@@ -148,5 +148,5 @@ async def test_owner_of_the_control_sees_the_conflict_but_cannot_approve(
     after = await administrator.get(f"/conflicts/{cast.conflict}")
 
     assert (shown.status_code, after.status_code) == (200, 404)
-    assert "An exception waits for your approval" not in shown.text
+    assert "An exception is waiting for your approval" not in shown.text
     assert await fetch_rows(db, "SELECT * FROM exception_approvals") == []

@@ -33,7 +33,8 @@ from tests.conftest import TEMPLATE, with_database
 from tests.console.company import Company, a_company
 from tests.console.openid import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, providing
 
-# Expected console messages: the page reports 4xx responses and outages itself, and aborts outdated requests.
+# Messages in the browser's developer console that are not failures: Chromium and htmx log 4xx responses, outages and
+# aborted requests, which the page handles.
 SAID_BY_THE_PAGE = ("Failed to load resource", "htmx:sendAbort", "htmx:sendError", "htmx:afterRequest")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Pages load slowly on a busy machine.

@@ -50,7 +50,7 @@ async def test_stranger_cannot_open_a_review(
 
     assert (await visitor.get(f"/reviews/{review}")).status_code == 404
     assert (await visitor.get(f"/reviews/{review}/work")).status_code == 404
-    assert "No review waits for you" in (await visitor.get("/reviews")).text
+    assert "No review is waiting for you" in (await visitor.get("/reviews")).text
 
 
 async def test_auditor_can_read_a_review_but_not_decide_or_close_it(
