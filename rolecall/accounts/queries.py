@@ -214,7 +214,7 @@ async def of_identities(db: Db, identity_ids: Sequence[UUID]) -> list[tuple[UUID
 
 
 async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tuple[Account, int]]:
-    """Return the identity's accounts at a past moment, each with its application's last import up to then.
+    """Return the accounts of an identity at a past moment, each with the number of the last import by then.
 
     `match_then` (schema/accounts.sql) defines which identity an account belonged to.
     """
@@ -239,9 +239,10 @@ async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tu
 
 
 async def account_at(db: Db, id: UUID, moment: datetime | None) -> tuple[Account, int, UUID | None]:
-    """Return an account, its application's last import at that moment, and the identity it matched then.
+    """Return an account, the number of the last import at a moment, and the id of the identity that it matched then.
 
-    The import number is 0 if no import had finished at that moment, or if the account was no longer present.
+    Without a moment, return the current state. The number is 0 if no import had finished at that moment, or if the
+    account was no longer present.
     """
     rows = await fetch_rows(
         db,

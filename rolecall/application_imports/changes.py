@@ -144,7 +144,7 @@ async def _stretch(
 def _within(
     parts: Sequence[tuple[Relation, ChangeType, int]], offset: int
 ) -> Iterator[tuple[Relation, ChangeType, int, int]]:
-    """Yield each relation and type of change on a page, with how many changes of it to skip and how many to take."""
+    """For each relation and type of change on a page, yield how many changes to skip and how many to take."""
     wanted = PAGE_SIZE
     for relation, type, count in parts:
         if offset < count and wanted:

@@ -151,6 +151,6 @@ NO_DATE = {
 
 
 def is_status_like(words: Iterable[str]) -> bool:
-    """Return whether all words that are not blank, at least one, say that an account is active or inactive."""
+    """Return whether each word that is not blank says that an account is active or inactive; False if all are blank."""
     found = {fold(word) for word in words} - {""}
     return bool(found) and found <= ACTIVE.keys()

@@ -175,7 +175,7 @@ class Walk:
         elif row.previous != (before.hash if before else START):
             after = f"entry {before.number}" if before else "the beginning of its chain"
             self._note(
-                row.number, row.chain, f"the entry does not follow {after}: one in between was altered or removed"
+                row.number, row.chain, f"the entry does not follow {after}: an entry in between was altered or removed"
             )
         elif row.chain not in self._ends:
             self._note(row.number, row.chain, "the chain has no head: the entry was added, or the head was removed")

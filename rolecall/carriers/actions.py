@@ -81,7 +81,7 @@ async def _store(db: Db, application_id: UUID, carrier: Carrier, facts: Facts) -
 
 
 def _key_problems(body: CarrierBody) -> Iterator[Problem]:
-    """Yield the problems: keys that the kind does not use, missing keys, and keys that do not fit each other."""
+    """Yield the problems: keys that the kind does not use, missing keys, and keys that contradict each other."""
     given = body.model_dump(by_alias=True, exclude_defaults=True, exclude_none=True)
     for name in sorted(given.keys() & FOREIGN[body.kind]):
         yield Problem(name, f"{body.kind} does not use {name}")

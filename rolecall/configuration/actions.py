@@ -165,7 +165,7 @@ class _Applying:
         known = (await queries.ids_by_name(self.db, "applications", [name])).get(name)
 
         async def write(given: Json) -> None:
-            # A new application is archived by a second action, because `create_application` ignores this field.
+            # Archive a new application with a second action, because `create_application` ignores `isArchived`.
             archived = {"isArchived": given.pop("isArchived", None)}
             parts = {part: given.pop(part) for part in ("source", "carrier") if part in given}
             for part in [part for part, content in parts.items() if content is None]:

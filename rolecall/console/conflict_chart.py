@@ -19,7 +19,7 @@ def conflict_chart(
     """
     bars = [TimeBar(marked(span.name), span.since, span.until, "held") for span in spans]
     bars += [TimeBar("Conflict", span.since, span.until, "failed") for span in others]
-    # The exceptions are ordered newest first; draw them in order of time.
+    # `exceptions` begins with the newest; draw the oldest first.
     for one in reversed(conflict.exceptions):
         start, end = one.approved_on, one.ended_on or one.until
         if start or one.ended_on is None:

@@ -157,7 +157,7 @@ class _Server:
 
     @staticmethod
     def _socket_folder(data_dir: Path) -> Path:
-        """Return the server's folder, or a temporary one if its path is too long for a socket or contains a quote."""
+        """Return the folder of the socket: the server's, or a temporary one if that path is too long or has a quote."""
         name = f"rolecall-{hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]}"
         places = (data_dir / "postgres", Path(tempfile.gettempdir()) / name, Path("/tmp") / name)  # noqa: S108
         short = (place for place in places if len(str(place)) + len(_SOCKET) < _SOCKET_PATH_LIMIT)

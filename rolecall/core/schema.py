@@ -65,7 +65,8 @@ _MADE = """
               WHERE xmin = pg_current_xact_id()::xid AND NOT tgisinternal
         UNION SELECT 'pg_class'::regclass, ev_class FROM pg_rewrite WHERE xmin = pg_current_xact_id()::xid
     ) AS made (class, id) CROSS JOIN LATERAL pg_identify_object(class, id, 0) AS o ORDER BY 1"""
-# Less than PostgreSQL's deadlock_timeout: in a deadlock with a running service this transaction fails and is retried.
+# This is shorter than PostgreSQL's deadlock_timeout, so that in a deadlock with a running service, this transaction
+# fails and is retried.
 _LOCK_TIMEOUT = "250ms"
 _PAUSE_SECONDS = 1.0
 

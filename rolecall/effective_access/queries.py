@@ -117,7 +117,7 @@ async def _entries(
 ) -> dict[UUID, list[AccessEntry]]:
     """Return the access entries of these accounts by account id. All accounts belong to `identity_id`, or to nobody."""
     held: dict[UUID, list[_HeldEntry]] = defaultdict(list)
-    # Query accounts with the same `number` together: those of one application or, without `as_of`, all accounts.
+    # Query accounts with the same import number together: those of one application or, without `as_of`, all accounts.
     for number, alike in groupby(accounts, key=lambda entry: entry[1]):
         for account_id, entry in await _holdings(db, [account for account, _ in alike], number):
             held[account_id].append(entry)

@@ -599,7 +599,7 @@ def check_remediation(review: Review) -> Iterator[str]:
 
 
 def is_proof(review: Review, item: dict[str, Any], number: int, pins: dict[str, int]) -> bool:
-    """Return whether the import is of the item's application, and newer than the one that the review is pinned to."""
+    """Return whether the import is of the item's application and newer than the import that the review is based on."""
     run = review.imports.get(number)
     place = item["application"]
     return run is not None and run["application"] == place["name"] and number > (pins.get(place["id"]) or 0)

@@ -179,15 +179,15 @@ MEANINGS = {
     NotificationKind.CONFLICT_ENDED: (
         "A change of a duty, a rule, a name, an account or an application ended conflicts of a rule that you own"
     ),
-    NotificationKind.CONFLICT_EXCEPTION: "A conflict's exception is waiting for your approval, ends soon or has changed",
+    NotificationKind.CONFLICT_EXCEPTION: "An exception is waiting for your approval, ends soon or has changed",
     NotificationKind.STAND_IN: "You start or stop standing in for another person, or another person for you",
     NotificationKind.REVIEW: "A review is waiting for your decisions, or a review that you own needs your attention",
 }
 # Kinds that are shown only in the console: a message about a failing channel might have to use that channel.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})
 
-# Kinds whose visibility is not queried separately: the facts say whether the record still concerns the recipient, or
-# the recipient made the request.
+# Kinds whose visibility needs no query of its own: either the facts say whether the record still concerns the
+# recipient, or the recipient made the request.
 RELATION_IN_FACTS = frozenset(
     {
         NotificationKind.WAITING,

@@ -172,7 +172,7 @@ KEPT = (Decision.KEEP, Decision.KEEP_UNTIL)
 
 
 class ItemFact(StrEnum):
-    """A named fact about an item. Some facts decide its recommendation; the others only inform the reviewer."""
+    """A fact about an item. Some facts decide its recommendation; the others only inform the reviewer."""
 
     MODEL = "Explained by Model"
     REQUEST = "Explained by Request"

@@ -561,7 +561,7 @@ END $$;
 CREATE OR REPLACE TRIGGER match_same_entitlements AFTER UPDATE OF same_as ON curations FOR EACH ROW
     WHEN (OLD.same_as IS DISTINCT FROM NEW.same_as) EXECUTE FUNCTION match_same_entitlements();
 
--- Return whether a group had this header in the last import that showed it. A null header matches.
+-- Return whether a group had this header in the last import that showed it. If `header` is null, return true.
 CREATE OR REPLACE FUNCTION is_group_header(number int, header text) RETURNS boolean STABLE LANGUAGE sql RETURN header IS NULL OR (
     SELECT group_header(v.nomenclature) = is_group_header.header FROM group_versions v
     WHERE v.group_number = is_group_header.number ORDER BY v.from_import DESC LIMIT 1);

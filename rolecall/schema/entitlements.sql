@@ -84,7 +84,7 @@ BEGIN
                 OR s.until_import IS NULL AND s.permission_number = ANY(touched_permissions))))));
 END $$;
 
--- Update the list when an import finishes.
+-- Update the list of entitlements when an import finishes.
 CREATE OR REPLACE FUNCTION show_entitlements() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM refresh_entitlements(NEW.application_id, NEW.number::int);

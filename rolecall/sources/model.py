@@ -142,7 +142,7 @@ class EncodedPage(RecordPage):
             try:
                 self._records = [msgspec.json.decode(each) for each in self._encoded]
             except (msgspec.DecodeError, RecursionError) as error:
-                raise SourceFailed(f"a record is not JSON that can be read: {error}") from None
+                raise SourceFailed(f"a record is not valid JSON: {error}") from None
         return self._records
 
     def ids(self) -> list[object]:

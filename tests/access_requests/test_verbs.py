@@ -78,7 +78,7 @@ async def test_verb_checks_the_status_of_its_own_request(client: httpx2.AsyncCli
 
 
 async def test_activity_of_a_verb_is_never_earlier_than_previous_activity(client: httpx2.AsyncClient, db: Db) -> None:
-    """A verb that waited for the lock has an earlier time than the entries that were written meanwhile."""
+    """A verb's time is taken before it waits for the lock, so it may be earlier than the last entry's time."""
     id = await an_access_request(db, now=datetime(2099, 1, 1, tzinfo=UTC))
 
     request = await done(client, id, "cancel", comment="A pity")

@@ -165,7 +165,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "changeNotificationPreferences": lambda body: fit(body) | {"kinds": SETTINGS["kinds"]},
     # The application must have a connector.
     "saveConnectorTemplate": lambda _: {"applicationId": RECORDS["applications"][0], "name": another(None)},
-    # Keep to one list, because filters and columns depend on it; a schedule depends on the settings of the process.
+    # Filters and columns depend on the list, so always use the same one. Omit the schedule: it depends on the settings.
     "createReport": lambda _: {"name": another(None), "list": "identities", "ownerId": one("identities")(None)},
     "changeReport": lambda _: {"description": another(None), "columns": ["lastName"]},
     "runReport": lambda body: {"format": body.get("format") or "csv"},

@@ -231,7 +231,7 @@ def test_bundle_reassembled_without_changes_is_accepted(bundle: Path) -> None:
 
 
 def test_entry_that_is_hashed_otherwise_than_read_is_rejected(bundle: Path) -> None:
-    """The verifier must not hash the original under another key while it reads the forged entry under `"entry" :`."""
+    """The verifier must not hash the text after `"entry":`, the original, and read the entry after `"entry" :`."""
     forgery = Forgery(bundle)
     for n, line in enumerate(forgery.lines):
         head, text = line.split('"entry":', 1)

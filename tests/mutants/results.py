@@ -33,7 +33,7 @@ class Results:
         lines = kept.read_bytes().splitlines() if kept.exists() else []
         found = msgspec.json.decode(b"[%s]" % b",".join(lines), type=list[Result])
         self.last = {(result.key, result.start): result for result in found if result.code == code}
-        # The test that detected a mutant in an earlier run runs first, even if the service has changed since.
+        # Run the test that last detected a mutant first, even if the service has changed since.
         self.killers = {result.key: result.by for result in found if result.by}
 
     def of(self, mutant: Mutant) -> Result | None:

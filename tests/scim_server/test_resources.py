@@ -260,7 +260,7 @@ async def test_name_that_an_import_would_confuse_with_another_is_refused(push: P
 
 @pytest.mark.parametrize(("place", "field"), [("Users", "userName"), ("Groups", "displayName")])
 async def test_name_whose_normalized_form_is_too_long_is_refused(push: Pushing, place: str, field: str) -> None:
-    # Characters that become several by normalization, each used once, so that the database cannot compress the name.
+    # Characters that normalization expands to several, each used once, so that the database cannot compress the name.
     several = [c for c in map(chr, (*range(0x3300, 0x3400), *range(0xFB50, 0xFDFB))) if len(name_key(c).encode()) >= 5]
     exotic = "".join([*several, *map(chr, range(0x20000, 0x2A000, 77))])[:500]
     kept = await push.user("ada") if place == "Users" else await push.group("ada")

@@ -37,7 +37,7 @@ def read_ldif(text: str) -> Iterator[tuple[int, Entry]]:
 
 
 def _complete_groups(entries: Sequence[Entry]) -> None:
-    """Add to memberOf of each entry the groups that list it as a member, if the file uses memberOf at all."""
+    """Complete `memberOf` of each entry with the groups that list the entry, if any entry has `memberOf`."""
     spelling = {name.lower(): name for entry in entries for name in entry}
     if _HELD not in spelling or "dn" not in spelling:
         return

@@ -160,7 +160,7 @@ def parse_rows(
 
 
 def _blank_lines(table: Table, bad: pl.DataFrame) -> list[int]:
-    """Return the lines of blank rows, which exports have between sections and above totals."""
+    """Return the line numbers of blank rows, which exports have between sections and above totals."""
     rows = table.frame.filter(pl.col("line").is_in(bad.get_column("line").to_list()))
     texts = pl.exclude("line").str.strip_chars() != ""
     return rows.filter(~pl.any_horizontal(texts)).get_column("line").to_list()

@@ -125,7 +125,7 @@ async def export(pool: Pool, query: dict[str, Any], config: Config) -> ASGIRespo
 
 
 async def _lines(pool: Pool, which: queries.Filter) -> AsyncGenerator[bytes]:
-    # The stream takes a connection of its own: that of the screen is returned before the response is sent.
+    # Use a separate connection: the screen's connection returns to the pool before the response is sent.
     async with pool.connection() as db:
         async for row in queries.rows_of(db, which):
             yield queries.as_line(row)
