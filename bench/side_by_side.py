@@ -68,7 +68,7 @@ async def ask(db: Db, asked: NewRequest, times: int) -> None:
 
 async def compare(pool: Pool, work: Work, count: int, rounds: int) -> Comparison:
     each, spent = count // rounds, []
-    # The first round warms up. Both senders take turns, because the load of other programs changes over time.
+    # The first round is a warm-up. The senders take turns, because the load of other programs changes over time.
     for _ in range(rounds + 1):
         bare_spent = await _timed(lambda: work.bare(each))
         async with pool.connection() as db:

@@ -272,7 +272,7 @@ def _permission(held: HeldPermission) -> NewPrivilege:
 
 
 async def granting_models(db: Db, news: Sequence[NewRequest]) -> dict[int, list[AccessModelReference]]:
-    """Map the index of each request to the models that grant its privileges, and whether they will match its person."""
+    """Map the index of each request to the models that grant its privileges; each says if it will match the person."""
     asked = [(n, new, privilege) for n, new in enumerate(news) for privilege in new.privileges]
     rows = await fetch_rows(
         db,

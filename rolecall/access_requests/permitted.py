@@ -43,11 +43,12 @@ CHOSEN_BY_THEM = (
     "You stand in, perhaps through others, for someone who must not decide on this request; another person must decide"
 )
 SECOND_RESPONSE = (
-    "You are a reviewer of this request or responded for another reviewer; another person must respond for this one"
+    "You are a reviewer of this request or responded for another reviewer; another person must respond in this case"
 )
 ONLY_YOURSELF = "Stand-in ID must be your own: only a token can record the response of another person"
 NOT_INVOLVED = (
-    "You may not do this. Ask the reporter of the request, or a person with the role Administrator, People or Operator"
+    "You are not allowed to do this. Ask the reporter of the request, or a person with the role Administrator, People"
+    " or Operator"
 )
 
 VERBS = {
@@ -141,7 +142,7 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 def response_refusal(standing: Standing, caller: Caller, type: RequirementType, reviewer_id: UUID) -> str | None:
-    """Return why a caller may not record the response of a reviewer, or None.
+    """Return why a caller must not record the response of a reviewer, or None.
 
     A person responds as themselves, as an administrator for `Administrators`, or as a stand-in. Separation of duties
     applies to the person and to the reviewer. A token with the scope may record responses of others.
@@ -159,7 +160,7 @@ def response_refusal(standing: Standing, caller: Caller, type: RequirementType, 
 
 
 def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, stands_in: bool = False) -> str | None:
-    """Return why a caller may not make a move, or None.
+    """Return why a caller must not make a move, or None.
 
     `reviewer_id` is the person whose response is recorded; `stands_in` is true if the caller responds for that person.
     """
@@ -182,7 +183,7 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, 
 
 
 def owner_refusal(owner: Standing | None, move: Move) -> str | None:
-    """Return why the owner of the calling token may not make a move, or None.
+    """Return why the owner of the calling token must not make a move, or None.
 
     A token without an owner is limited only by its scope. So is a token of an administrator when it records a decision.
     """

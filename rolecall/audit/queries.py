@@ -103,7 +103,7 @@ async def newest_first(db: Db, page: int, which: Filter) -> Page[AuditEventItem]
 
 
 async def get(db: Db, number: str) -> AuditEventItem:
-    # A number with more than 18 digits may not fit into bigint.
+    # A number with more than 18 digits can be too large for bigint.
     asked = int(number[:18]) if number.isascii() and number.isdecimal() else 0
     rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM audit_events WHERE number = %(number)s", number=asked)
     if not rows:

@@ -141,7 +141,7 @@ async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
     """Return the steps without a result, and whether each was sent before.
 
     A step counts as sent before if its response was lost, if it was planned again after it was sent, or if another
-    request of the same person created the same account, which imports may not show yet.
+    request of the same person created the same account, which imports do not necessarily show yet.
     """
     rows = await fetch_rows(
         db,

@@ -108,7 +108,7 @@ HELP = {
     "provisioner_ids": "A full name, an e-mail, an employee ID or an id (repeatable).",
     "is_read": "true or false.",
     "outcome": "The outcome of the message.",
-    "confirm": "Confirm a close that is held because it would flag many accounts.",
+    "confirm": "Close a review that is held because closing it would flag many accounts.",
     "due_on": _A_TIME,
     "explained": "What happens to access that a model explains.",
     "fallback": "The fallback reviewer, who decides when the reviewer of a stage cannot: an object with reviewer, and "

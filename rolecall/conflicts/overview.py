@@ -12,7 +12,7 @@ from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 
 
 class MatrixCell(msgspec.Struct, frozen=True):
-    """Two duties that a rule keeps apart, with the number of people in conflict who hold both."""
+    """Two duties that a rule keeps apart, with the numbers of open and excepted conflicts of people who hold both."""
 
     lower: UUID
     upper: UUID

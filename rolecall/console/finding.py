@@ -114,7 +114,7 @@ async def _sees(db: Db, caller: Caller, one: SearchResult) -> bool:
 
 async def _search(db: Db, words: str, sight: _Sight | None) -> list[SearchResult]:
     number = words.strip().removeprefix("#")
-    # A longer number may not fit into a bigint.
+    # A longer number can be too large for bigint.
     is_number = number.isascii() and number.isdecimal() and len(number) < 18
     numbered = await _numbered(db, int(number)) if is_number else []
     # PostgreSQL accepts no NUL characters in text.

@@ -161,7 +161,7 @@ def _why_not(move: model.Move, status: WorkStatus, standing: permitted.Standing)
 
 
 def _refused(status: WorkStatus, standing: permitted.Standing) -> dict[str, list[str]]:
-    """Return the actions that the status allows but this person may not take, grouped by reason."""
+    """Return the actions that the status allows but this person must not take, grouped by reason."""
     reasons: dict[str, list[str]] = {}
     for name, (_, move) in VERBS.items():
         if status in move.allowed and (reason := permitted.refusal(standing, move)):

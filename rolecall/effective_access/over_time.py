@@ -18,7 +18,7 @@ _NAMED = 2
 
 
 class HolderStep(msgspec.Struct, frozen=True):
-    """An import that changed which accounts hold the entitlement; `gained` and `lost` name up to two."""
+    """An import that changed which accounts hold the entitlement; `gained` and `lost` each name at most two."""
 
     number: int
     moment: datetime

@@ -113,7 +113,7 @@ _POPULATION = """
 
 
 async def find_review(db: Db, text: str) -> UUID:
-    # A number with more than 18 digits may not fit into bigint.
+    # A number with more than 18 digits can be too large for bigint.
     number = int(text.lstrip("#")) if text.lstrip("#").isdecimal() and len(text) < 19 else None
     rows = await fetch_rows(
         db, "SELECT id FROM reviews WHERE number = %(number)s OR id = %(id)s", number=number, id=guid(text)

@@ -146,7 +146,7 @@ class _LakeCopy:
         return self._synced(DeltaTable(self.place), 0)
 
     def _merge(self, target: DeltaTable, since: int) -> None:
-        """Insert or update the rows of transactions that the last snapshot may not contain."""
+        """Insert or update the rows of transactions that are possibly missing from the last snapshot."""
         # `xid` has no order, because ids wrap around; `age` is the distance to the current transaction.
         frames = self._frames(self.table.statement(f"age(t.xmin) <= age('{since:d}'::xid8::xid)"))
         first = next(frames, None)

@@ -100,7 +100,7 @@ async def record_bounce(db: Db, report: DeliveryReport | None, now: datetime) ->
         ids=report.references,
     )
     if not id:
-        return BounceResult(None, "The report matches no e-mail of the last 90 days")
+        return BounceResult(None, "The delivery report matches no e-mail of the last 90 days")
     await _mark_bounced(db, id, report.reason, now)
     return BounceResult(id, report.reason)
 

@@ -24,8 +24,7 @@ from rolecall.reviews.events import DUE, record_notice, to_remind
 from rolecall.work_items.actions import record_activity_of
 
 _BATCH = 200
-# SQL that selects requests that wait for a person who is on leave, has left, cannot sign in, is an Auditor, or must
-# not decide.
+# SQL that selects requests whose reviewer is on leave, has left, cannot sign in, is an Auditor, or must not decide.
 _UNABLE = """
     SELECT p.request_id FROM absences a JOIN responses p ON p.reviewer_id = a.identity_id
     WHERE a.starts_on <= %(now)s AND (a.ends_on IS NULL OR a.ends_on > %(now)s)

@@ -48,7 +48,7 @@ def permissions(config: Config) -> Iterator[CheckResult]:
     # Other users may traverse the folder: if this process runs as root, PostgreSQL runs as another user.
     if stat.S_IMODE(config.data_dir.stat().st_mode) & stat.S_IWOTH:
         problems.append(
-            trouble("permissions", f"any user may write to {config.data_dir}", f"run `chmod o-w {config.data_dir}`")
+            trouble("permissions", f"any user can write to {config.data_dir}", f"run `chmod o-w {config.data_dir}`")
         )
     if not os.access(config.data_dir, os.W_OK):
         problems.append(trouble("permissions", f"{config.data_dir} cannot be written", "run as the user who owns it"))

@@ -31,7 +31,8 @@ NOT_TYPE = (
     " Only administrators, the role People and the identity source can change one into the other"
 )
 NOT_INVOLVED = (
-    "You may not do this. Ask the reporter of the event, or a person with the role Administrator, People or Operator"
+    "You are not allowed to do this. Ask the reporter of the event, or a person with the role Administrator, People or"
+    " Operator"
 )
 
 
@@ -43,7 +44,7 @@ class EventVerb(StrEnum):
 
 
 def refusal(verb: EventVerb, caller_id: UUID, *, identity_id: UUID, reporter_id: UUID) -> str | None:
-    """Return why a caller may not apply a verb to the event of this identity, or None."""
+    """Return why a caller must not apply a verb to the event of this identity, or None."""
     if caller_id != identity_id:
         return None
     match verb:
@@ -56,7 +57,7 @@ def refusal(verb: EventVerb, caller_id: UUID, *, identity_id: UUID, reporter_id:
 
 
 async def refusal_of(db: Db, verb: EventVerb, caller: Caller, *, identity_id: UUID, reporter_id: UUID) -> str | None:
-    """Return why a caller may not take this action on an event, or None. A token is treated as its owner."""
+    """Return why a caller must not take this action on an event, or None. A token is treated as its owner."""
     reporter = await owner_of(db, reporter_id) or reporter_id
     return refusal(verb, await own_id(db, caller), identity_id=identity_id, reporter_id=reporter)
 
@@ -104,7 +105,7 @@ async def relations_to(db: Db, caller_id: UUID, event_id: UUID) -> frozenset[Per
 async def require_own_people(
     db: Db, caller: Caller, identity_id: UUID | None, fields: IdentityFields | None = None
 ) -> None:
-    """Refuse a new e-mail or type that the caller may not set.
+    """Refuse a new e-mail or type that the caller must not set.
 
     If the caller `is_limited`, also refuse events about people who do not report to the caller. The new supervisor must
     then be the caller or a person who reports to the caller. Without `identity_id`, the event creates the person.

@@ -44,7 +44,7 @@ _LIVE = "A review that is {} cannot be {}"
 
 
 async def create_review(db: Db, caller: Caller, raw: Json, facts: Facts) -> ReviewDetail:
-    """Draft a review. Its population is taken when it is opened."""
+    """Draft a review. Opening the review determines its population."""
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     body = check(NewReview, raw, known)
     id = await insert_review(db, caller, body, facts.now)

@@ -1,4 +1,4 @@
-"""Hash the items of a review: those just taken from imports, or the stored ones."""
+"""Hash the items of a review, before or after they are stored."""
 
 from uuid import UUID
 

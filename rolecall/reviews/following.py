@@ -114,7 +114,7 @@ async def close_due(db: Db, now: datetime, id: UUID, zone: ZoneInfo) -> None:
 
 
 async def follow_due(db: Db, now: datetime) -> None:
-    """Escalate overdue reviews, update the items of changed models, and end acceptances."""
+    """Escalate overdue reviews, update the items of changed models, and end expired acceptances."""
     await _escalate(db, now)
     await _follow_models(db, now)
     await _end_acceptances(db, now)

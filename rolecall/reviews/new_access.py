@@ -12,7 +12,7 @@ from rolecall.reviews.shapes import NamedReference, NewAccess, ReviewItemEntitle
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import person
 
-# Rows that later imports added and that are still valid, in applications whose accounts the review covers.
+# Access that was imported after the population was taken and is still held. A review of groups or models has none.
 _NEW = """
     WITH pins AS MATERIALIZED (
         SELECT p.application_id, p.import_number FROM review_populations p JOIN reviews r ON r.id = p.review_id

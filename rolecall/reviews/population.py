@@ -63,7 +63,7 @@ async def take(db: Db, what: Taking) -> None:
 
 
 async def _collect(db: Db, what: Taking) -> None:
-    """Read the accounts and what was held into new temporary tables."""
+    """Copy the accounts and the access that they held into new temporary tables."""
     # An earlier call in this transaction may have created the tables.
     for table in ("pinned_imports", "pinned_accounts", "out_of_scope", "pinned_holdings", "pinned_models"):
         await execute(db, f"DROP TABLE IF EXISTS {table}")

@@ -36,7 +36,7 @@ class ReviewPeriod(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewPopulation(msgspec.Struct, frozen=True, rename="camel"):
-    """What was held in an application after an import: `held` = `items` + the counts in `excluded`.
+    """The access in an application after an import: `held` = `items` + the counts in `excluded`.
 
     `fileRows` counts the rows in the import's files. `application` is null for the models of a Model review.
     """

@@ -80,7 +80,7 @@ END $$;
 CREATE OR REPLACE TRIGGER note_met_rules AFTER UPDATE ON responses REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_met_rules();
 
--- Notify the further reviewer to whom a request was escalated, and their stand-ins, except people who may not decide on it.
+-- Notify the further reviewer to whom a request was escalated, and their stand-ins, except people who must not decide on it.
 CREATE OR REPLACE FUNCTION notify_further_reviewer(request uuid, response_type text, reviewer uuid) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY(SELECT people_who_may_respond(r, response_type, reviewer)),
                          'Escalated', 'Access Request', r.id, response_type) FROM access_requests r WHERE r.id = request;

@@ -254,7 +254,7 @@ def _rendered(found: StoredResource, kind: ResourceType, config: Config, project
 
 
 class ListPlace(msgspec.Struct, frozen=True):
-    """The requested part of a list: from the index `start`, or `after` the resource that a cursor names (RFC 9865)."""
+    """The requested part of a list: from the index `start` or, with a cursor (RFC 9865), after the resource `after`."""
 
     count: int
     start: int

@@ -199,7 +199,7 @@ def decoded(content: bytes) -> Any:
     except (msgspec.DecodeError, RecursionError):
         if content.lstrip()[:1] == b"<":
             raise _Refused(
-                "the server responded with a web page instead of JSON; check the URL, and whether it asks to sign in"
+                "the server responded with a web page instead of JSON; check the URL, and whether it needs a login"
             ) from None
         raise _Refused("the response is not JSON; check the URL and the path") from None
 

@@ -353,7 +353,7 @@ def _reason(bonsai: Any, error: Exception) -> str:
             why = _AD_REASONS.get(number[1]) if number else None
             return f"the directory refuses the login: {why or _CHECK_LOGIN}"
         case bonsai.errors.SizeLimitError():
-            return "the directory returns no more entries to this login; raise its size limit"
+            return "the directory limits how many entries this login gets; raise the size limit"
         case bonsai.errors.NoSuchObjectError():
             return "the directory has no such entry; check path"
         case bonsai.errors.TimeoutError():

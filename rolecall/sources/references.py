@@ -4,7 +4,7 @@
 - `file:NAME`: a file in the folder ROLECALL_SOURCE_SECRETS
 - `sealed`: the secret that was sent with the source, encrypted in the database and bound to its server and login
 
-The prefix and the folder limit which secrets a person who configures sources can send to a host.
+The prefix and the folder limit the secrets that a person can send to a host by configuring a source.
 """
 
 from datetime import UTC, datetime

@@ -73,7 +73,7 @@ class DeliveryDetail(DeliveryItem):
 
 
 class DeliveryNumbers(msgspec.Struct, frozen=True):
-    """Figures for /metrics: pending, failed and parked deliveries, lag of the oldest due one, histogram of lags."""
+    """Numbers for /metrics: deliveries by status, the lag of the oldest due delivery, and a histogram of lags."""
 
     by_status: dict[str, int]
     oldest_due_seconds: float

@@ -41,7 +41,7 @@ async def ada(client: httpx2.AsyncClient, db: Db, config: Config) -> UUID:
     assert (await client.post(f"/api/access-requests/{request}/respond", json=response)).status_code == 200
     event = {"identityId": str(ada), "effectiveDate": "2035-01-01"}
     assert (await client.post("/api/personnel-events/offboard", json=event)).status_code == 201
-    # Add an entry that is not about Ada at the end of the chain.
+    # Append an audit entry that is not about Ada.
     await client.patch("/api/settings", json={"approvalLeadDays": 9})
     return ada
 

@@ -163,7 +163,7 @@ def reopen_the_request(forgery: Forgery) -> None:
 
 
 def drop_the_first_decisions(forgery: Forgery) -> None:
-    """Leave out a decision and its undo, in the decisions and in the audit entries."""
+    """Delete a decision and its withdrawal, from the decisions and from the audit entries."""
     dropped = [made["number"] for made in map(json.loads, forgery.members["decisions.jsonl"].decode().splitlines()[:2])]
     alter(forgery, "decisions.jsonl", lambda made: made.__delitem__(slice(0, 2)))
     forgery.lines = [line for line in forgery.lines if not any(f'"decisions.{number}"' in line for number in dropped)]

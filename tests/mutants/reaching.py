@@ -128,7 +128,7 @@ class Reach:
             rest.remove(best)
 
     def _cost(self, mutant: Mutant, test: str) -> float:
-        """Return the rank of a test: lower for a quick test that runs much of the mutated function and little else."""
+        """Return the cost of a test: low for a quick test that runs much of the mutated function and little else."""
         first, last = next((span for span in self.spans[mutant.file] if span[0] <= mutant.line <= span[1]), (0, 0))
         lines = self.hits[mutant.file]
         covered = sum(test in lines.get(line, ()) for line in range(first, last + 1))

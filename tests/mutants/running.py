@@ -138,7 +138,7 @@ def _wait(child: int, limit: float) -> str:
 
 
 def _renew_database() -> None:
-    """Replace the database that a killed process may have left locked."""
+    """Replace the test database, because a killed process may have left it locked."""
     name = os.environ["ROLECALL_TEST_DATABASE"]
     with psycopg.connect(os.environ["ROLECALL_TEST_DATABASE_URL"], autocommit=True) as db:
         db.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -115,7 +115,7 @@ async def test_other_mail_changes_nothing(client: httpx2.AsyncClient, db: Db, se
     stranger = returned(sent).replace(str(sent["Message-ID"]), "<1b4e28ba-2fa1-11d2-883f-0016d3cca427@x.example>")
 
     assert await bounce(client, away) == (None, "The mail contains no delivery report that can be read")
-    assert await bounce(client, stranger) == (None, "The report matches no e-mail of the last 90 days")
+    assert await bounce(client, stranger) == (None, "The delivery report matches no e-mail of the last 90 days")
     assert await outcomes(db) == ["sent"]
 
 

@@ -138,13 +138,15 @@ async def _newest(session: aiohttp.ClientSession, root: URL, folder: URL, patter
         async for chunk in answer.content.iter_any():
             page += chunk
             if len(page) > _MOST_LISTING_BYTES:
-                raise OSError("the list of files is too long")
+                raise OSError(
+                    f"the list of files is larger than {_MOST_LISTING_BYTES >> 20} MiB; use a folder with fewer files"
+                )
     # Read the links in a thread: a page can have hundreds of thousands, and other work of the worker must continue.
     found = await asyncio.to_thread(matching_links, page.decode(errors="replace"), root, folder, pattern)
     if not found:
         raise FileNotFoundError(NOT_THERE)
     if len(found) > _MOST_MATCHES:
-        raise OSError(f"more than {_MOST_MATCHES} files match")
+        raise OSError(f"more than {_MOST_MATCHES} files match; use a pattern that matches fewer files")
     if len(found) == 1:
         return found.pop()
     ages = {url: await _modified(session, root, url) for url in found}

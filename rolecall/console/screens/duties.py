@@ -48,7 +48,7 @@ RESPONSES = {
 
 @screen("GET", "/duties", scope=_READ, query={"asOf": a_day})
 async def show_duties(db: Db, query: dict[str, Any], facts: Facts) -> HtmlPage:
-    """Show the overview, now or at the end of a past day."""
+    """Show the overview of duties and conflicts, now or at the end of a past day."""
     then = past_day(query, facts)
     moment = then.moment
     found = await conflicts.newest_first(db, 1, conflicts.ConflictFilters(status=ConflictStatus.OPEN), moment)

@@ -82,7 +82,7 @@ async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) ->
 
 
 def _why_not_continued(hold: queries.Hold, caller: Caller) -> str | None:
-    """Return why this person may not continue an import that lowers risk ratings, or None if they may."""
+    """Return why this person must not continue an import that lowers risk ratings; None if they may."""
     if not hold.lowers_risk:
         return None
     if Scope.CONFIG_MANAGE not in caller.scopes:
@@ -116,7 +116,7 @@ async def _log_events(
             read = await queries.progress_of(db, id)
         for number, line in lines:
             known = number
-            # A line break would end the event.
+            # A line break would end the field `data`.
             yield f"id: {number}\ndata: {' '.join(line.splitlines())}\n\n".encode()
         if now != shown or held or read != progress:
             yield LOOK
