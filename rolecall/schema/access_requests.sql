@@ -38,7 +38,7 @@ CREATE OR REPLACE FUNCTION excluded_from(request access_requests, response_type 
     || CASE WHEN response_type = 'Verify' THEN carried_out_by(request.id, request.status) ELSE '{}'::uuid[] END;
 
 -- Return the people who must not respond for a reviewer: the people excluded from the request and, for an approval or verification, the other
--- reviewers and everyone who responded for a reviewer. One person must not approve or verify both as a reviewer and for another. A reviewer
+-- reviewers and everyone who responded for a reviewer. One person must not approve or verify both as a reviewer and for another one. A reviewer
 -- who responded for another reviewer is therefore among the returned people.
 CREATE OR REPLACE FUNCTION excluded_stand_ins(request access_requests, response_type text, reviewer uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     excluded_from(request, response_type) || ARRAY(

@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION with_notes(noted text, notes text) RETURNS text LANGU
 CREATE OR REPLACE FUNCTION must_keep_notes(noted text, notes text) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN
     notes <> '' AND (coalesce(noted, '') = '' OR length(notes) > 32 * 1024 * 1024);
 
--- Have the notes chained at COMMIT, or chain them now if they are very long, so that the setting rolecall.notes stays small.
+-- Queue the notes, which are chained at COMMIT. If they are very long, chain them now, so that the setting rolecall.notes stays small.
 CREATE OR REPLACE FUNCTION keep_notes(notes text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     -- The row exists already if the transaction has chained some of its notes.

@@ -14,8 +14,8 @@
 CREATE OR REPLACE FUNCTION like_wildcard(wildcard text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     coalesce(replace(replace(replace(replace(in_any_case(wildcard), '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '%');
 
--- Normalize a name to what it looks like: case, white space and invisible characters are ignored, and letters that look like Latin ones are
--- replaced by them.
+-- Normalize a name to what it looks like: ignore case, white space and invisible characters, and replace letters that look like Latin letters
+-- with these.
 CREATE OR REPLACE FUNCTION look_of(name text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     regexp_replace(username_skeleton(name), '[\s' || zero_width() || ']+', '', 'g');
 
