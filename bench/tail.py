@@ -42,8 +42,8 @@ CONNECTIONS = 16
 SECONDS = 3.0
 ROUNDS = 4
 ASKED = ("service", "select", "bytes")
-# A probe that takes more than SLOW times the median marks a pause. Requests that are due within SOON_SECONDS after it
-# may still wait in the queue that it caused.
+# A probe that takes more than SLOW times the median marks a pause. Requests that are due within SOON_SECONDS after the
+# pause may still wait in the queue that the pause caused.
 SLOW, SOON_SECONDS = 4, 0.3
 PIECE_EVERY = 0.001
 

@@ -62,7 +62,7 @@ async def simulate_access_model(db: Db, id: str, raw: Json, facts: Facts) -> Sim
 async def commit_access_model(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessModelDetail:
     """Commit the draft as the next version, which takes effect at once.
 
-    A draft with groups or permissions that its applications do not have needs `allowUnknown`.
+    Needs `allowUnknown` if the draft has groups or permissions that its applications do not have.
     """
     allowed = check(CommitBody, raw, facts).allow_unknown
     return await actions.commit_model(db, caller, id, facts.now, allow_unknown=allowed)

@@ -54,9 +54,9 @@ an_as_of = Reader(_as_of, {"type": "string", "anyOf": _AS_OF_FORMS})
 async def _state(
     db: Db, application: str, query: dict[str, Any], config: Config, now: datetime
 ) -> tuple[UUID, datetime | None]:
-    """Return the id of the application, and the moment.
+    """Return the id of the application, and the moment of `asOf`.
 
-    Without `asOf`, the query of the list checks whether the application exists.
+    Without `asOf`, the moment is None, and the query of the list checks whether the application exists.
     """
     id = known_guid("Application", application)
     if query.get("asOf") is None:

@@ -129,7 +129,7 @@ def rows_of(db: Db, which: Filter) -> AsyncIterator[Row]:
 
 
 # Use one statement, so that heads, checkpoints and entries come from one snapshot during concurrent writes. Heads and
-# checkpoints get the lowest `place`, so that they come before the entries, because the walk needs them first.
+# checkpoints have the lowest `place`, because the walk needs them before the entries.
 _EVERYTHING = """
     SELECT * FROM (
         SELECT '-9223372036854775808'::bigint AS place, 'head' AS what, chain, number, count,

@@ -58,7 +58,7 @@ def _spoken(name: str) -> str:
 
 
 def _settings(noun: str, name: str, hint: Any) -> dict[str, Any]:
-    """Return the click settings of an option that fit the type hint of the call's parameter; the default is text."""
+    """Return the click settings of an option, according to the type hint of the parameter; the default is text."""
     plain = _without_none(hint)
     if plain is int:
         return {"type": click.INT}

@@ -172,7 +172,7 @@ def _day_label(moment: datetime, x: float, anchor: str) -> Markup:
 
 
 def meter(parts: Sequence[tuple[str, int]], total: int, size: str = "") -> Markup:
-    """Draw a bar that the parts of a total fill from the left. The text next to it has the numbers."""
+    """Draw the parts of a total as a stacked bar. The text next to it has the numbers."""
     x, drawn = 0.0, []
     for name, count in parts:
         # Set attributes instead of a style, because the content security policy forbids inline styles.

@@ -65,7 +65,7 @@ async def the_person(db: Db, field: str, words: str, caller: Caller | None = Non
 
 
 async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
-    """Return the id of any active person by their complete e-mail, or of a visible person by other words."""
+    """Return the id of an active person with this complete e-mail or, for other words, of a visible person."""
     inner = _IN_BRACKETS.search(words)
     email = (inner[1] if inner else words).strip()
     # Only a complete e-mail finds people whom the caller may not see: with prefixes, the caller could list them.

@@ -98,7 +98,7 @@ def revive(data_dir: Path) -> bool:
 
 
 def make_folder(folder: Path) -> None:
-    """Create the data folder, or remove other users' access to an existing one if that is possible.
+    """Create the data folder. If it exists, remove other users' access to it if possible.
 
     Raise CannotRun if the folder is not writable.
     """

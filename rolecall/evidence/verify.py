@@ -340,8 +340,8 @@ def population_line(item: dict[str, Any]) -> str:
 
 def check_population(review: Review) -> Iterator[str]:
     """Check the digest of the items, and that the counts of every application add up."""
-    # A decision about a model also decides other items. Items about models belong to the population only in a review of
-    # models.
+    # Items about models belong to the population only in a review of models. In other reviews, such an item only joins
+    # the items that are decided with it.
     items = [item for item in review.items if item["subject"] != "Model" or review.about["type"] == "Model"]
     lines = sorted(population_line(item).encode() for item in items)
     if sha256(b"\n".join(lines)) != review.about["digest"]:

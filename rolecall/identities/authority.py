@@ -119,8 +119,8 @@ def may(caller: Caller, verb: str, record: GovernedRecord) -> bool:
 LINE = """
     line AS (SELECT unnest(ARRAY(SELECT i.id FROM identities i WHERE i.supervisor_id = %(me)s)) AS id
              UNION SELECT unnest(ARRAY(SELECT b.id FROM identities b WHERE b.supervisor_id = l.id)) FROM line l)"""
-# The maximum number of people whose records a page includes for a caller who sees only their own records; exports have
-# no maximum.
+# For callers who see only their own records, a page includes the records of at most this many people. Exports have no
+# maximum.
 MOST_PEOPLE = 1000
 
 

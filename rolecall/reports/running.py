@@ -57,7 +57,7 @@ class RunFailed(Exception):
 
 
 async def run_reports(pool: Pool, config: Config, now: datetime, scopes_of: ScopesOf) -> bool:
-    """Fire due schedules, then write the files of unfinished runs that no other process writes, one by one.
+    """Fire due schedules. Then write, one by one, the files of unfinished runs that no other process is writing.
 
     Return False, because no work is left.
     """

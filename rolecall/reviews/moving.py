@@ -189,7 +189,7 @@ async def release_obstructed(
     now: datetime,
     model_item: UUID | None = None,
 ) -> None:
-    """Let others decide items of a model that one of `people`, by default the model's reviewer, must not decide."""
+    """Give items of a model to others if one of `people`, by default the model's reviewer, must not decide them."""
     rows = await fetch_rows(
         db,
         f"""SELECT m.reviewer_id, array_agg(c.id ORDER BY c.list_key) FROM review_items c

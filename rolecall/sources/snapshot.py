@@ -36,8 +36,8 @@ _ENCODE = msgspec.json.Encoder(order="deterministic").encode
 class SeenKeys:
     """Detect repeated keys with little memory: eight bytes for each older key.
 
-    Hashes of recent keys are in a set and compared at once. When the set is full or the list ends, it is compared with
-    the older hashes and moved to a sorted array.
+    Hashes of recent keys are in a set and compared at once. When the set is full or the list ends, the set is compared
+    with the older hashes and moved to a sorted array.
     """
 
     def __init__(self, most_recent: int = 262_144) -> None:

@@ -66,7 +66,7 @@ _OTHER_WORDS = {
     "l", "st", "education", "degree", "school", "marital", "race", "ethnicity", "age", "brand", "model", "browser",
     "subsidiary", "kind",
 }  # fmt: skip
-# Header words for people other than the holder. Names in such a column are not access, but yes and no may be.
+# Header words for people other than the holder. In such a column, names are not access, but yes and no can be.
 _PEOPLE = {
     "owner", "grantor", "by", "requester", "requestor", "approver", "reviewer", "responsable", "gestor", "gestore",
     "jefe", "vorgesetzte", "leidinggevende",
