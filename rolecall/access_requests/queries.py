@@ -131,7 +131,7 @@ async def get(db: Db, id: str | UUID) -> AccessRequestDetail:
 
 
 async def conflicts_of(db: Db, id: UUID) -> RequestConflicts:
-    """Return the conflicts that a request would create, as found at the last check, and why it is postponed."""
+    """Return the conflicts that a request would create (as of the last check), and why the request is postponed."""
     found = await fetch_all(
         db,
         RequestConflict,

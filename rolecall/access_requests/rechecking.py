@@ -215,7 +215,7 @@ def _verdict(cases: Sequence[_Case], now: Sequence[FoundConflict], later: Sequen
     request = cases[0].request
     lasting = {each.conflict.rule_id for each in later}
     warned = [each for each in later if each.conflict.response is RuleResponse.WARN]
-    # A request is not refused for removing a control duty; the owner of the rule must approve it.
+    # A request is not refused for removing a control duty; the owner of the rule must approve the request.
     refused = [each for each in later if each.conflict.response is RuleResponse.BLOCK and each.gains]
     asked = [each for each in later if each not in (*warned, *refused)]
     # A conflict that the awaited requests will prevent is a reason to wait; the request is not refused for it.

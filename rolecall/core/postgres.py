@@ -65,7 +65,7 @@ _SETTINGS = {
 
 @contextmanager
 def embedded(data_dir: Path) -> Iterator[str]:
-    """Yield the URL of the folder's database, starting it if needed; the last process to leave stops it."""
+    """Yield the URL of the folder's database. Start the server if needed; the last process to leave stops it."""
     data_dir = data_dir.absolute()
     make_folder(data_dir)
     server = _Server(data_dir)

@@ -123,7 +123,7 @@ def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDu
     controls = held.certain | _all(proposal.controls) | _all(proposal.returning)
     given = {**proposal.gains, **proposal.repeated}
     together = rule.joined(held.kept | _all(given) | _all(proposal.waiting), controls)
-    # If another open request removes a duty that the person holds, access that gives it again counts as a gain.
+    # If another open request removes a duty that the person holds, access that gives the duty again counts as a gain.
     new = frozenset(each for each, duties in given.items() if duties & apart - held.certain)
     lost = _lost_controls(rule.without, proposal, held) if rule.without not in controls else frozenset()
     # Report only conflicts to which the proposal itself contributes.

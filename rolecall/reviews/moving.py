@@ -189,7 +189,10 @@ async def release_obstructed(
     now: datetime,
     model_item: UUID | None = None,
 ) -> None:
-    """Give items of a model to others if one of `people`, by default the model's reviewer, must not decide them."""
+    """Release items from the decision about their model if one of `people` must not decide them.
+
+    By default, `people` contains only the reviewer of the model.
+    """
     rows = await fetch_rows(
         db,
         f"""SELECT m.reviewer_id, array_agg(c.id ORDER BY c.list_key) FROM review_items c

@@ -181,7 +181,7 @@ async def _name_unknown(db: Db, what: Taking) -> None:
         )
 
 
-# A group is privileged if it, or a group above it, is privileged or gives a privileged permission.
+# A group counts as privileged if it, or a group above it, is marked as privileged or gives such a permission.
 _PRIVILEGED = """
     SELECT e.id FROM entitlements e WHERE e.is_privileged
     UNION

@@ -22,7 +22,7 @@ async def cycle_lines(db: Db, application_id: UUID) -> list[str]:
     names = {number: name for number, name, _ in rows}
     found = [_from_lowest([names[number] for number in cycle]) for cycle in cycles({n: up for n, _, up in rows})]
     lines = [
-        f"Groups contain one another; each is followed once: {' > '.join([*cycle, cycle[0]])}"
+        f"Groups contain one another, so access is inherited through each only once: {' > '.join([*cycle, cycle[0]])}"
         for cycle in sorted(found)[:_MOST_REPORTED]
     ]
     rest = len(found) - len(lines)
