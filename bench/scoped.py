@@ -3,7 +3,7 @@
     [ROLECALL_BENCH_ROWS=1000000] python -m bench.scoped
 
 There are a million requests by default. The pages of the console are rendered in this process; the cost is the CPU time
-of this process and of the only PostgreSQL backend that serves it.
+of this process and of the single PostgreSQL backend that serves it.
 """
 
 import statistics

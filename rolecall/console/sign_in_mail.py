@@ -45,9 +45,9 @@ async def is_possible(db: Db, config: Config) -> bool:
 
 
 async def ask(db: Db, email: str, now: datetime) -> None:
-    """Store the e-mail for the worker, in the same way whether or not a person has it.
+    """Store the e-mail address for the worker, in the same way whether or not it belongs to a person.
 
-    Ignore input that cannot be an e-mail; raise RateLimited if too many e-mails wait.
+    Ignore input that cannot be an address; raise RateLimited if too many addresses are waiting.
     """
     if not email or len(email) > LONGEST_EMAIL or not email.isprintable():
         return

@@ -101,7 +101,7 @@ async def looked_up(texts: Iterable[object]) -> Addresses:
 
 
 def problem(text: str, allowed: tuple[Network, ...], addresses_of: Addresses) -> str | None:
-    """Return why a URL is refused before a socket connects, or None if no reason is known yet."""
+    """Return why a URL must be refused, before any connection is made; return None if no reason is known yet."""
     url = parse(text)
     if url is None:
         return NOT_A_URL

@@ -22,7 +22,7 @@ def is_below(roots: Sequence[Path], path: Path) -> bool:
 
 
 def root_of(roots: Sequence[str], url: str) -> str | None:
-    """Return the root that the URL is below; return None if there is none, or if the URL could leave the root."""
+    """Return the root that contains the URL; return None if there is none, or if the URL could leave the root."""
     below = (f"{root.rstrip('/')}/" for root in roots if "://" in root)
     found = next((root for root in below if url.startswith(root)), None)
     # fsspec chains file systems with `::`, which would bypass the root.

@@ -196,7 +196,7 @@ async def change_settings(db: Db, caller: Caller | None, raw: Json, facts: Facts
         )
     await _keep_secrets(db, body, config, facts.now)
     for template in body.templates or ():
-        # Delete the recorded problem: it concerns the template before this change.
+        # Delete the recorded problem: it applies to the template before this change.
         await execute(db, "DELETE FROM notification_template_faults WHERE kind = %(kind)s", kind=template.kind)
     # End a pause of the channel: the new settings may work.
     if body.email is not None:

@@ -40,7 +40,7 @@ _DECISIONS = {
 
 
 async def facts_of(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
-    """Return the facts of each notification. Only the queries for the kinds of item that occur are run."""
+    """Return the facts of each notification. Run only the queries for the kinds of item that occur."""
     kinds = await fetch_rows(db, "SELECT DISTINCT item_kind FROM notifications WHERE id = ANY(%(ids)s)", ids=list(ids))
     found: dict[UUID, NotificationFacts] = {}
     for (kind,) in kinds:

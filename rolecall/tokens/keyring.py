@@ -53,7 +53,7 @@ class Keyring:
         public = public_id(secret)
         if public is None:
             raise Unauthorized
-        # Take the time before the query, because the query may miss a revocation that commits meanwhile.
+        # Read the clock before the query, because the query may miss a revocation that commits meanwhile.
         until = time.monotonic() + KNOWN_FOR_SECONDS
         async with pool.connection() as db:
             token = await queries.with_secret(db, public, secret)

@@ -16,7 +16,7 @@ from rolecall.core.errors import CannotRun
 from rolecall.operate import backup, programs
 
 SECRET = "s3cr3t/of@the%database"
-# A substitute for PostgreSQL's programs that records its arguments, which other users could see, and the password.
+# A substitute for `pg_dump` and `pg_restore`. It records the password and its arguments, which other users could see.
 PROGRAM = """#!/bin/sh
 printf '%s\\n' "$@" > "$0.arguments"
 printf '%s' "$PGPASSWORD" > "$0.password"

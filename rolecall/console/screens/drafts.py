@@ -273,7 +273,7 @@ async def try_draft(db: Db, caller: Caller, id: str, form: Form) -> SeeOther:
 async def save_draft(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     draft = known_guid("DryRun", id)
     try:
-        # A taken name is reported on the page where it can be changed.
+        # If the name is taken, report this on the page where it can be changed.
         await drafts.require_free_name(db, caller, draft)
     except Invalid as error:
         return await _reading_page(db, caller, draft, _problems(error))
