@@ -23,7 +23,7 @@ NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
 PEOPLE = {"identity_id", "owner_id", "provisioner_ids", "supervisor_id", "reviewer_id", "assignee_id"}
 PEOPLE |= {"approver_id", "control_owner_id", "reviewer_ids", "stand_in_id"}
 
-# Parameters of PEOPLE that an empty value clears.
+# Parameters of PEOPLE that can be cleared with an empty value.
 CLEARED = {"supervisor_id"}
 
 _WORK = ["Pending", "Open", "Resolved", "Completed", "Canceled", "Scheduled", "Snoozed"]

@@ -84,7 +84,7 @@ async def _identity_with_email(db: Db, email: str) -> UUID | None:
 
 
 async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | None = None) -> None:
-    """Give a person a role, or remove it; without a role a person sees only records that concern them.
+    """Give a person a role, or remove it; without a role a person sees only their own records.
 
     Any change invalidates the sessions and links of the person. Without `email`, the role keeps its e-mail; a new role
     gets the e-mail of the identity. The last active administrator cannot lose the role.

@@ -43,7 +43,7 @@ _COLORED = _Style(
 
 
 def log_request(**fields: Any) -> None:
-    """Log a request without structlog: its overhead would be a third of the time that it takes to read one record."""
+    """Log a request without structlog, whose overhead would be a third of the time for reading one record."""
     if _request_line is None:
         return
     # Coalesce the lines of one event loop iteration: each write releases the GIL and waits to get it back.

@@ -1,4 +1,4 @@
--- Who holds which duty and who is in conflict, kept in step with imports, matches, duties and rules.
+-- Update who holds which duty, and who is in conflict, after imports, matches, and changes of duties and rules.
 --
 -- UPDATE of application_imports to Finished fires `watch_duties`. Triggers fire in the order of their names, so that `show_entitlements`
 -- (schema/entitlements.sql) runs before `watch_duties`. UPDATE of accounts fires `note_to_evaluate`, which queues the people who gained or

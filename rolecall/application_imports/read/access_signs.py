@@ -138,7 +138,7 @@ def _are_ids(words: Set[str], values: Sequence[str]) -> bool:
 
 
 def _repeats(values: Sequence[str]) -> bool:
-    """Return whether values occur at least twice on average."""
+    """Return whether each value occurs at least twice on average."""
     return 2 * len(set(values)) <= len(values)
 
 

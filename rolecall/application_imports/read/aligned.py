@@ -65,7 +65,7 @@ def cut(line: str, starts: Sequence[int]) -> list[str]:
 
 
 def cut_box(line: str) -> list[str]:
-    """Split a row of a table with borders at its bars; return any other line as one field."""
+    """Split a row of a bordered table at its vertical bars; return any other line as one field."""
     text = line.strip()
     return [cell.strip() for cell in text[1:-1].split(text[0])] if is_boxed(line) else [text]
 

@@ -146,7 +146,7 @@ def _is_in_matrix(header: str, section: Section) -> bool:
 
 
 def _names_in(pattern: str) -> list[tuple[str, bool]]:
-    """Return the columns of a pattern, with True for those that `when` or `unless` only compares with a word."""
+    """Return the columns of a pattern, with True for those that are only compared with a word (`when`, `unless`)."""
     names = []
     for part in pattern_parts(pattern):
         if isinstance(part, Placeholder):

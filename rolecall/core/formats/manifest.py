@@ -14,5 +14,5 @@ class ExportManifest(msgspec.Struct, frozen=True, kw_only=True):
     created_by: str
     started_on: datetime
     row_count: int
-    # The applications without data at the requested time, by name, and when the first import of each finished.
+    # For each application without data at the requested time, by name: when its first import finished.
     no_data_before: dict[str, datetime] = {}
