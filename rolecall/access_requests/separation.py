@@ -124,7 +124,7 @@ async def split(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
 
 
 def _parts(request: CheckedRequest) -> list[NewRequest]:
-    """Split a request: one for the privileges that remove access and one for the others. Omit one without privileges."""
+    """Split a request into one that removes access and one for the other privileges; omit an empty one."""
     new, lost = request.new, request.changes.losses
     removes = [
         each.requested_access in (Access.NONE, Access.DENY) or duty_changes.change_of(new, each).before in lost

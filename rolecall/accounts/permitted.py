@@ -1,4 +1,4 @@
-"""Find the relations of a person to an account, which determine whether they may see it."""
+"""Find the relations of a person to an account, which determine whether the person may see the account."""
 
 from uuid import UUID
 

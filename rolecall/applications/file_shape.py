@@ -112,7 +112,7 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     ignore: list[str] = []
     keep: list[str] = []
     derive_users: bool = False
-    # Questions that a proposal left open; imports that change something are held until none is left.
+    # Questions that a proposal left open; imports that change something are held until this list is empty.
     open_questions: list[str] = []
 
     @property

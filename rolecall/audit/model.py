@@ -53,7 +53,7 @@ class Break(msgspec.Struct, frozen=True):
 
 
 def link(previous: bytes, number: int, entry: str) -> bytes:
-    """Return the hash of an entry. It uses only the digest of the text, so a chain can be checked without the texts."""
+    """Return the hash of an entry. It covers the digest of the text, so a chain can be checked without the texts."""
     digest = hashlib.sha256(entry.encode()).hexdigest()
     return hashlib.sha256(f"{previous.hex()} {number} {digest}".encode()).digest()
 

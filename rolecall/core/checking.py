@@ -318,7 +318,7 @@ def _problem(entry: Any) -> Problem:
 
 
 def human_name(path: Sequence[str | int]) -> str:
-    """Convert the path of a field to words: `identity.firstName` → `First name`; `applicationImportId` → `Application import ID`."""
+    """Convert a path to words: `identity.firstName` → `First name`; `applicationImportId` → `Application import ID`."""
     word = next((part for part in reversed(path) if isinstance(part, str) and part), "body")
     words = re.sub(r"(?<=[a-z])(?=[A-Z0-9])", " ", word).lower()
     words = re.sub(r"\b(id|url)\b", lambda found: found[0].upper(), words)

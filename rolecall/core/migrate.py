@@ -110,7 +110,7 @@ def is_new(applied: list[str]) -> bool:
 
 
 def pending(db: psycopg.Connection) -> list[str]:
-    """Return what is still to be applied; raise if the database is newer or an applied migration was changed."""
+    """Return the files that are not applied yet; raise if the database is newer or an applied migration was changed."""
     applied = read_applied(db)
     for file in _files():
         digest = applied.migrations.get(file.name, "")

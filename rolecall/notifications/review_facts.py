@@ -12,7 +12,7 @@ from rolecall.notifications.model import FactContext, NotificationFacts
 from rolecall.reviews.events import RECORDED
 from rolecall.reviews.model import OnSilence
 
-# What the owner of a review is notified of.
+# The notices to the owner of a review, in words.
 _OWNED = {
     "ReviewItemReopened": "access that was no longer held is held again",
     "ReviewOverdue": "overdue, and decisions are missing",

@@ -145,7 +145,7 @@ async def _removals(
 ) -> dict[tuple[UUID, str], int]:
     """Return the numbers of the requests that remove whole accounts, by application and account.
 
-    Such a request took away the suspended access too, although it lists only what the account held when the request was made.
+    Such a request took away the suspended access too, although it lists only the access at the time of the request.
     """
     rows = await fetch_rows(
         db,

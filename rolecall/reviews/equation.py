@@ -1,4 +1,4 @@
-"""Count the population that a review has just taken, as an equation: held = items + excluded."""
+"""Count the population that was just collected for a review, as an equation: held = items + excluded."""
 
 from collections.abc import Sequence
 from uuid import UUID

@@ -32,7 +32,7 @@ _THEN = "{row}.from_import <= p.import_number AND ({row}.until_import IS NULL OR
 
 
 class Taking(msgspec.Struct, frozen=True):
-    """The population to take. With `review_id`, the population of an opened review is taken again."""
+    """The population to collect. With `review_id`, collect the population of an opened review again."""
 
     type: ReviewType
     scope: ReviewScope

@@ -272,8 +272,8 @@ CREATE OR REPLACE FUNCTION remind_approvers(exception uuid) RETURNS void LANGUAG
     SELECT notify_people(ARRAY(SELECT people_who_approve(exception)), 'Conflict Exception', 'Exception', exception, 'Pending');
 END;
 
--- Notify the recipients of a scheduled report that was written. If the run failed, notify its owner or, without an active owner, the
--- administrators.
+-- Notify the recipients of a scheduled report that its file was written. If the run failed, notify the owner of the report or, without an
+-- active owner, the administrators.
 CREATE OR REPLACE FUNCTION notify_of_report(report uuid, run uuid, has_failed boolean) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY(
         SELECT people_to_notify(each.id) FROM reports r CROSS JOIN LATERAL unnest(r.recipient_ids) AS each (id) WHERE r.id = report AND NOT has_failed

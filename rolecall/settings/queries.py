@@ -16,6 +16,6 @@ async def get(db: Db) -> Settings:
 
 
 async def people(db: Db, ids: Sequence[UUID]) -> frozenset[UUID]:
-    """Return those of these ids that belong to identities, to validate a policy."""
+    """Return which of these ids belong to identities, to validate a policy."""
     rows = await fetch_rows(db, "SELECT id FROM identities WHERE id = ANY(%(ids)s)", ids=list(ids))
     return frozenset(id for (id,) in rows)

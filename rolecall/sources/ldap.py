@@ -77,7 +77,7 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
         try:
             yield directory
         finally:
-            # Do not wait until it is closed: after a cancellation, the thread may still be waiting for a result.
+            # Do not wait for the close: after a cancellation, the thread may still be waiting for a result.
             thread.submit(directory.close)
     finally:
         thread.shutdown(wait=False)

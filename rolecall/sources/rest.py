@@ -220,7 +220,7 @@ def _linked(answer: JsonAnswer) -> str | None:
 
 
 def _referred(request: PageRequest, target: Any, answer: JsonAnswer) -> PageRequest | None:
-    """Return the request for a referenced page, or None without a reference. The reference contains all parameters."""
+    """Return the request for a referenced page; None if there is no reference. A reference contains all parameters."""
     if target in (None, "", False):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Test which actions people may not take on requests and events about themselves."""
+"""Test which actions people cannot take on requests and events about themselves."""
 
 from uuid import UUID
 

@@ -62,7 +62,7 @@ def decode(content: bytes, encoding: str | None, *, is_exact: bool = False) -> D
 
 
 def is_long(file: BinaryIO) -> bool:
-    """Return whether to read a file in pieces. Afterwards the file is at its beginning."""
+    """Return whether a file must be read in pieces, and rewind the file."""
     size = file.seek(0, SEEK_END)
     file.seek(0)
     return size >= 2 * PIECE

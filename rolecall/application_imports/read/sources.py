@@ -128,7 +128,7 @@ def by_content(group: InputGroup, further: Sequence[ContentShape]) -> list[Input
 
 
 def may_be_empty(group_id: UUID, groups: Iterable[InputGroup]) -> bool:
-    """Return whether the files of a group may be empty. A list of people or accounts must have a row."""
+    """Return whether the files of a group may be empty. A list of people or accounts must have at least one row."""
     return all(each.content not in NEVER_EMPTY for each in groups if each.id == group_id)
 
 
