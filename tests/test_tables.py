@@ -55,7 +55,7 @@ OWNER = {table: package for package, tables in OWNERS.items() for table in table
 # Tables with records that audit entries refer to; EXCEPTIONS adds some more.
 _AUDITED = "access_models access_requests accounts application_imports applications identities personnel_events tokens"
 _AUDITED += " conflicts duties duty_rules review_items review_templates reviews"
-# Packages that name a table of a package above them, and why.
+# Packages whose code uses a table of a package above them, with the reason.
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("applications", "import_files"): "the detail of an application shows its last import",
     ("applications", "import_log"): "the detail of an application shows its last import",

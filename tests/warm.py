@@ -41,7 +41,7 @@ class WarmConnection(AsyncConnection[TupleRow]):
             self._kept[self._key].append(self)
 
     async def _is_reset(self) -> bool:
-        """Reset the session; close it and return False if the server has ended it or a statement still runs."""
+        """Reset the session; close the connection and return False if that fails or a statement is still running."""
         try:
             if self.info.transaction_status == TransactionStatus.ACTIVE:
                 raise psycopg.OperationalError("a statement still runs")

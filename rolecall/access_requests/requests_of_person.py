@@ -86,7 +86,7 @@ async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[
     """List the requests that concern a person, newest first. `filters` are values of columns; None means no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
     me, application = caller.id, given.get("application_id")
-    # All requests of an application concern its owner and provisioners, so the stored list can serve them.
+    # The owner and the provisioners of an application see all its requests, so the stored list can serve them.
     owns = application is not None and application in await applications.applications_of(db, me)
     if owns and not await _hides_some(db, me, application):
         return await queries.newest_first(db, page, **given)

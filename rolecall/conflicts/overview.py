@@ -101,7 +101,7 @@ async def open_count(db: Db) -> int:
 
 
 class WaitingException(msgspec.Struct, frozen=True):
-    """An exception that waits for a person's approval; `represented` is the owner for whom they stand in."""
+    """An exception that is waiting for a person's approval; `represented` is the owner for whom they stand in."""
 
     conflict_id: UUID
     person: str

@@ -162,7 +162,7 @@ async def delete_link(db: Db, link: str) -> None:
 async def sign_in_by_link(db: Db, link: str, now: datetime) -> str | None:
     """Use a one-time link; return the secret of the new session, or None.
 
-    A link fails if it is unknown, used or expired, or if its person may not sign in.
+    A link fails if it is unknown, used or expired, or if its person is not permitted to sign in.
     """
     # One statement checks and uses the link, so that two requests at the same time cannot both use it.
     identity_id = await fetch_value(

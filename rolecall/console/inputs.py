@@ -46,7 +46,7 @@ def optional(reader: Reader) -> Reader:
 
 def _words(text: str) -> str:
     if len(text) > LONGEST_TEXT or "\x00" in text:
-        raise ValueError(f"must be at most {LONGEST_TEXT} characters")
+        raise ValueError(f"must be at most {LONGEST_TEXT} characters and must not contain NUL")
     return text.strip()
 
 

@@ -48,7 +48,8 @@ class RateLimit(msgspec.Struct, frozen=True):
 class AllowedHosts(msgspec.Struct, frozen=True):
     """Host names and networks to which live sources and carriers may connect.
 
-    A private address, or any address without encryption, must be in one of the networks, even if the name is allowed.
+    A private address, or any address that is used without encryption, must be in one of the networks, even if the name
+    is allowed.
     """
 
     names: frozenset[str] = frozenset()

@@ -1,7 +1,7 @@
 """Send e-mail by SMTP over a few connections that are kept open between messages.
 
-If the server cannot be used (no connection, no TLS, a wrong password, a refused sender), the outcome concerns the
-channel. If the server rejects a message, the outcome concerns that message. If the connection ends or times out while
+If the server cannot be used (no connection, no TLS, a wrong password, a refused sender), the outcome applies to the
+channel. If the server rejects a message, the outcome applies to that message. If the connection ends or times out while
 the text is being sent, the outcome is unknown.
 """
 

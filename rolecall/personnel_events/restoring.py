@@ -1,4 +1,4 @@
-"""Plan the end of a leave: restore what was suspended, as far as the person may still have it."""
+"""Plan the end of a leave: restore what was suspended, as far as the person is still allowed to have it."""
 
 from collections.abc import Sequence
 from datetime import datetime

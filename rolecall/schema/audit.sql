@@ -35,7 +35,7 @@ BEGIN
     END IF;
 END $$;
 
--- Return whether this transaction writes the rows of an import. Then the import is audited, but not the identities that it writes.
+-- Return whether this transaction writes the rows of an import. If so, the import is audited, but not the identities that it writes.
 CREATE OR REPLACE FUNCTION is_bulk_change() RETURNS boolean STABLE LANGUAGE sql RETURN
     coalesce((nullif(current_setting('rolecall.author', true), '')::jsonb ->> 'bulk')::boolean, false);
 

@@ -44,7 +44,7 @@ class Authentication(StrEnum):
 
 
 class Paging(StrEnum):
-    """How the next page is requested. A list ends with an empty page, at its total, or without a next page."""
+    """How the next page is requested. A list ends at an empty page, at its total, or if there is no next page."""
 
     NONE = "None"
     PAGE = "Page"

@@ -20,7 +20,7 @@ GROUPS, PERMISSIONS = ["G1", "G2", "G3"], ["P1", "P2", "P3", "P4"]
 
 
 async def a_random_history(db: Db, chance: random.Random) -> Any:
-    """Import accounts with random groups and permissions, end some in later imports, and return the application."""
+    """Import accounts with random groups and permissions, remove some of these later, and return the application."""
     application = await an_application(db, "Ledger")
     people = [await an_identity(db, f"First {n}", "Last", department=chance.choice(["A", "B"])) for n in range(6)]
     run = await a_finished_import(db, application)

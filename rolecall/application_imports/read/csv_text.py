@@ -145,7 +145,7 @@ def read_csv(source: CsvText, *, merge_extra: bool = False) -> Table:
 
 
 def read_long_csv(pieces: Iterator[bytes], shape: FileShape | None) -> Iterator[Table]:
-    """Parse pieces of text into tables of whole rows with the same header; raise ReadAtOnce if it is not UTF-8."""
+    """Parse pieces of text into tables of whole rows with the same header; raise ReadAtOnce if a piece is not UTF-8."""
     source = with_header_first(next(pieces), shape)
     header = _Header.of(source)
     merge_extra = shape is not None and shape.merge_extra_fields

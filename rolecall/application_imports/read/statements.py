@@ -240,7 +240,7 @@ def _blank(table: ReadTable) -> Iterator[str]:
 
 
 def _ignored(table: ReadTable) -> Iterator[str]:
-    """Name the ignored columns that cannot be details of accounts, because rows of one account differ in them."""
+    """List the ignored columns that cannot be details of accounts, because rows of one account differ in them."""
     if table.group.content != Content.USERS or table.read.frame.height == table.read.frame.n_unique("username"):
         return
     ignored = {same_header(header) for header in table.shape.ignore}

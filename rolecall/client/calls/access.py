@@ -146,7 +146,7 @@ def simulate_duty(duty_id: Id, **fields: Unpack[DutyChanges]) -> Call[answers.Du
 
 
 def delete_duty(duty_id: Id) -> Call[None]:
-    """Delete a duty to which no rule and no past conflict refers."""
+    """Delete a duty; this fails if a rule or a past conflict refers to it."""
     return describe.call("DELETE", type(None), "/api/duties/{}", duty_id)
 
 
