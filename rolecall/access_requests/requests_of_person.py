@@ -86,7 +86,8 @@ async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[
     """List the requests that concern a person, newest first. `filters` are values of columns; None means no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
     me, application = caller.id, given.get("application_id")
-    # The owner and the provisioners of an application see all its requests, so the stored list can serve them.
+    # The owner and the provisioners of an application see all its requests except those of their own offboarding. If
+    # there are none of these, use the stored list.
     owns = application is not None and application in await applications.applications_of(db, me)
     if owns and not await _hides_some(db, me, application):
         return await queries.newest_first(db, page, **given)

@@ -39,7 +39,7 @@ class Approver(msgspec.Struct, frozen=True):
 class Approvers(msgspec.Struct, frozen=True):
     """The active people who may give each of the two approvals.
 
-    `rule_owners` is the rule's owner. If there is none, or the owner may not approve, it contains the administrators.
+    `rule_owners` is the rule's owner. If there is none, or the owner must not approve, it contains the administrators.
     Auditors may give neither approval, because they check decisions. `owners` own the rule or an application on either
     side; a stand-in may approve for them, but not for an administrator. `involved` are the people who requested the
     pending exception or took part in its approvals.
@@ -154,7 +154,7 @@ async def approver_of(
 ) -> Approver:
     """Return the approver, and whether they approve as the rule's owner or as the second approver.
 
-    Raise Invalid or Conflict if they may not approve.
+    Raise Invalid or Conflict if the caller must not approve.
     """
     people = await approvers_for(db, conflict)
     given, stand_in = body.approver_id, None

@@ -162,7 +162,7 @@ async def delete_link(db: Db, link: str) -> None:
 async def sign_in_by_link(db: Db, link: str, now: datetime) -> str | None:
     """Use a one-time link; return the secret of the new session, or None.
 
-    A link fails if it is unknown, used or expired, or if its person is not permitted to sign in.
+    A link fails if it is unknown, used or expired, or if its person must not sign in.
     """
     # One statement checks and uses the link, so that two requests at the same time cannot both use it.
     identity_id = await fetch_value(
@@ -337,7 +337,7 @@ async def delete_old_sessions(db: Db, now: datetime) -> None:
 
 
 async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str | None:
-    """Open a session, with the person as author in the audit; return its secret, or None if they may not sign in."""
+    """Open a session, with the person as author in the audit; return its secret, or None if they must not sign in."""
     # Wait for a concurrent change of the role, which deletes sessions.
     await execute(db, "SELECT FROM console_roles WHERE identity_id = %(id)s FOR SHARE", id=identity_id)
     if not await queries.person_with_id(db, identity_id):

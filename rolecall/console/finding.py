@@ -68,7 +68,7 @@ async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
     """Return the id of an active person with this complete e-mail or, for other words, of a visible person."""
     inner = _IN_BRACKETS.search(words)
     email = (inner[1] if inner else words).strip()
-    # Only a complete e-mail finds people whom the caller may not see: with prefixes, the caller could list them.
+    # Only a complete e-mail finds people whom the caller must not see: with prefixes, the caller could list them.
     bearers = await finding.bearers(db, email) if "@" in email else []
     active = [each for each in bearers if each.status == IdentityStatus.ACTIVE]
     return str(active[0].id) if len(active) == 1 else await the_person(db, field, words, caller)

@@ -49,7 +49,7 @@ async def session(db: Db, secret: str, now: datetime) -> Session | None:
 
 
 async def person_of(db: Db, identity_id: UUID, now: datetime) -> Person | None:
-    """Return a person, including the people for whom they respond; None if the person is not permitted to sign in."""
+    """Return a person, including the people for whom they respond; None if they must not sign in."""
     return await fetch_one(
         db,
         Person,
@@ -62,7 +62,7 @@ async def person_of(db: Db, identity_id: UUID, now: datetime) -> Person | None:
 
 
 async def person_with_id(db: Db, id: UUID) -> Person | None:
-    """Return a person, without the people for whom they respond; None if they may not sign in."""
+    """Return a person, without the people for whom they respond; None if they must not sign in."""
     return await fetch_one(db, Person, f"{_PERSON} WHERE i.id = %(id)s AND {MAY_SIGN_IN}", id=id)
 
 

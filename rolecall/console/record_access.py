@@ -74,7 +74,7 @@ async def sees(db: Db, caller: Caller, type: RecordType, id: UUID) -> bool:
 async def require(db: Db, caller: Caller, type: RecordType, id: str, verb: str = SEE) -> None:
     """Raise an error if a caller who sees only their own records has no relation to this record that allows the verb.
 
-    A record that the caller may not see is reported as not found.
+    A record that the caller must not see is reported as not found.
     """
     if not caller.is_limited:
         return

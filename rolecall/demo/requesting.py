@@ -65,7 +65,7 @@ class Requesting(msgspec.Struct):
                     await actions.respond(db, caller, str(item.id), raw, self._facts())
 
     async def ask(self, request: Request) -> None:
-        """Create a request and carry out its steps. People request for themselves, and heads of departments for groups."""
+        """Create a request and carry out its steps. People request for themselves, heads of departments for groups."""
         raw: Json = {
             "action": request.action,
             "applicationId": str(self.application_ids[request.application.name]),

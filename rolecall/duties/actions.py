@@ -71,7 +71,7 @@ async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
 
 
 async def delete_duty(db: Db, id: str) -> None:
-    """Delete a duty that no rule and no recorded conflict names."""
+    """Delete a duty; raise Conflict if a rule or a recorded conflict refers to it."""
     known = known_guid("Duty", id)
     await take_turn(db)
     duty = await queries.get(db, known)

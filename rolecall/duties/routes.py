@@ -53,7 +53,7 @@ async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
 
 @operation("DELETE", "/{id:str}", scope=_WRITE, status=204)
 async def delete_duty(db: Db, id: str) -> None:
-    """Delete a duty that no rule and no past conflict names."""
+    """Delete a duty. This fails if a rule or a past conflict refers to it."""
     await actions.delete_duty(db, id)
 
 

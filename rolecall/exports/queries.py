@@ -54,7 +54,7 @@ async def last_of_reports(db: Db, report_ids: Sequence[UUID]) -> dict[UUID, Expo
 
 
 async def get(db: Db, id: str, caller: Caller | None = None) -> ExportItem:
-    """Get one export; raise NotFound if `caller` is set and may not see it."""
+    """Get one export; raise NotFound if `caller` is set and must not see it."""
     # `own` is NULL if all exports are visible; the comparison is then NULL, and `coalesce` returns true.
     rows = await fetch_rows(
         db,

@@ -14,7 +14,7 @@ from rolecall.notifications.model import FactContext, NotificationFacts
 async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
     """Describe the open conflicts of each notification's rule.
 
-    Link to the newest conflict if there is only one, or if the recipient may not see everyone. Otherwise link to the
+    Link to the newest conflict if there is only one, or if the recipient cannot see everyone. Otherwise link to the
     list of conflicts.
     """
     # A person without a role sees only their own records, as a Provisioner does.

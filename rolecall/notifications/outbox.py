@@ -116,8 +116,8 @@ _CLAIM = f"""
 async def claim(db: Db, routing: Routing, rooms: Mapping[Channel, int], now: datetime) -> list[OutgoingMessage]:
     """Lease due notifications and return them as messages.
 
-    Withdraw notifications that no longer concern the recipient or that the recipient may not see, and those of inactive
-    people. Record a failure for each notification that cannot be written.
+    Withdraw notifications of inactive people, and those that the recipient must not see or that are no longer about the
+    recipient. Record a failure for each notification that cannot be written.
     """
     if not rooms:
         return []

@@ -15,6 +15,6 @@ def require_may_direct_links(caller: Caller) -> None:
 
 
 def require_may_read(caller: Caller, message: MessageDetail) -> None:
-    """Refuse to show a message with a sign-in link to a caller who may not change how people sign in."""
+    """Refuse to show a message with a sign-in link to a caller who must not change how people sign in."""
     if message.kind == SIGN_IN_LINK:
         require_may_direct_links(caller)

@@ -23,7 +23,7 @@ from rolecall.web.lists import RECORD
 
 
 async def create_report(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> UUID:
-    """Save a report and return its id; raise Forbidden if the caller may not read the report's list."""
+    """Save a report and return its id; raise Forbidden if the caller must not read the report's list."""
     facts = await with_mentioned_identities(db, facts, raw)
     body = check(NewReport, raw, facts)
     values = {
@@ -105,7 +105,7 @@ async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config)
     """Check the whole report after it was written; an error rolls the transaction back."""
     report = await queries.get(db, id)
     scope = list_named(report.list).scope
-    # Without this check, a schedule would write a list that its author may not read.
+    # Without this check, a schedule would write a list that its author must not read.
     if scope not in caller.scopes:
         raise Forbidden(scope)
     problems = [*_problems(report, facts, config)]

@@ -23,7 +23,7 @@ ScopesOf = Callable[[Db, UUID], Awaitable[frozenset[str]]]
 
 
 class ScheduleAuthority(msgspec.Struct, frozen=True):
-    """The caller on whose behalf a schedule reads its list; `refusal` says why the caller may not, or is None."""
+    """The caller on whose behalf a schedule reads its list; `refusal` says why the caller must not, or is None."""
 
     caller: Caller
     refusal: str | None

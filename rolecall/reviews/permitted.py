@@ -34,7 +34,7 @@ class ActingFor(msgspec.Struct, frozen=True):
 async def acting_for(db: Db, caller: Caller, given: UUID | None, now: datetime) -> ActingFor:
     """Return the reviewer for whom a caller decides.
 
-    Refuse if the caller is not permitted to decide for that reviewer, or if the caller or the reviewer cannot decide at all.
+    Refuse if the caller is not permitted to decide for that reviewer, or if one of them cannot decide at all.
     """
     reviewer_id = await _reviewer(db, caller, given)
     people = {reviewer_id, await own_id(db, caller)}

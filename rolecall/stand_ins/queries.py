@@ -91,7 +91,7 @@ async def planned_for(db: Db, person_id: UUID, now: datetime) -> list[StandInIte
 
 
 async def acting_for(db: Db, stand_in_id: UUID, person_id: UUID, type: RequirementType, now: datetime) -> Caller:
-    """Return the stand-in as a caller who acts for the person; raise Invalid if the stand-in may not do so now."""
+    """Return the stand-in as a caller who acts for the person; raise Invalid if the stand-in must not do so now."""
     rows = await fetch_rows(
         db,
         """SELECT i.first_name || ' ' || i.last_name FROM stand_ins_for(%(person)s, %(type)s, %(now)s) AS s

@@ -156,7 +156,7 @@ def require_results(folder: Path, expected: Mapping[int, int]) -> None:
 
 
 def _lines(results: Path) -> list[str]:
-    """Return the complete lines of a file that may not exist yet."""
+    """Return the complete lines of a file that might not exist yet."""
     return results.read_text().split("\n")[:-1] if results.exists() else []
 
 

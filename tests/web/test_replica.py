@@ -19,7 +19,7 @@ from tests.asgi import serving
 from tests.builders import an_identity
 
 pytestmark = pytest.mark.skipif(
-    "ROLECALL_TEST_DATABASE_URL" in os.environ, reason="an external server may not allow replication"
+    "ROLECALL_TEST_DATABASE_URL" in os.environ, reason="an external server might not allow replication"
 )
 
 

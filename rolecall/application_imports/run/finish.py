@@ -40,7 +40,7 @@ _RATING = (RecordKind.GROUP, RecordKind.PERMISSION, RecordKind.ASSIGNMENT)
 class HeldByGuard(Exception):
     """Raised if the guard holds the import, with the reason.
 
-    With `lowers_risk`, the person who supplied the data may not continue the import.
+    With `lowers_risk`, the person who supplied the data must not continue the import.
     """
 
     def __init__(self, reason: str, tallies: Tallies, *, lowers_risk: bool) -> None:

@@ -142,7 +142,7 @@ def _drawn(bars: list[Stack]) -> list[str]:
 @screen("GET", "/search", limits=OWN, query={"q": some_words})
 async def show_results(db: Db, person: Person, caller: Caller, query: dict[str, Any]) -> HtmlPage:
     words = query.get("q") or ""
-    # Leave out records of kinds that the person may not see: the search finds records of all kinds.
+    # Leave out records of kinds that the person must not see: the search finds records of all kinds.
     found = [one for one in await finding.search(db, words, caller) if _SCOPES[one.kind] in caller.scopes]
     screens = [
         finding.SearchResult("Screen", name, "", address)
