@@ -243,7 +243,7 @@ async def time_writes(api: Api, count: int) -> float:
 
 
 async def time_upkeep(api: Api, url: str, count: int) -> tuple[float, float]:
-    """Write with and without list triggers in turn; return the best rate with them, and their overhead."""
+    """Write with and without list triggers in turn; return the best rate with triggers, and their overhead."""
     on, off = [], []
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
         await time_writes(api, count // 4)

@@ -132,7 +132,7 @@ async def _carried_out_by_supplier(db: Db, run: FinishedImport, ids: list[UUID])
 
 
 async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> None:
-    """Record on each request why an import did not verify it, at most once until the request is resolved again."""
+    """Record on each request why an import did not verify it, at most once for each time that it is resolved."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM access_requests r WHERE r.id = ANY(%(ids)s) AND NOT EXISTS (

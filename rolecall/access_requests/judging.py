@@ -26,7 +26,7 @@ _NOTHING = frozenset({Access.NONE, Access.DENY})
 
 
 class FinishedImport(msgspec.Struct, frozen=True):
-    """An import to compare requests with. It decides only about the kinds of content that its files have.
+    """An import to compare requests with. It is evidence only about the kinds of content that its files have.
 
     `supplied_by` is the caller who uploaded its data, or None if a live source supplied the data.
     """

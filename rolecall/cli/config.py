@@ -98,7 +98,7 @@ def _send(client: "Client", file: Path, call: "Callable[[Any], calls.Call[Config
         if not mistakes:
             return client.send(call(document.value))
     except errors.Invalid as error:
-        # An error without problems concerns no line of the file, so `connected` reports it.
+        # An error without problems does not refer to a line of the file, so `connected` reports it.
         if not error.problems:
             raise
         found = ((document.line_of(problem.field), problem) for problem in error.problems)

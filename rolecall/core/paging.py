@@ -98,7 +98,7 @@ def all_of(parts: list[Rows[T]]) -> Whole[T]:
 
 
 def read_already(items: Sequence[T]) -> Whole[T]:
-    """Wrap a short list that is already read."""
+    """Return a short list that is already in memory as a `Whole`."""
     return whole(lambda row: items[row[0]], "SELECT generate_series(0, %(count)s::int - 1)", count=len(items))
 
 

@@ -266,7 +266,7 @@ def _lost(access: ProposedAccess) -> set[_Key]:
 def _keys(entry: DutyAccess) -> set[_Key]:
     """Return the keys of all removals that would take this access away.
 
-    A removal may concern a whole group, the account's membership, the nesting of a group, or a grant to a group.
+    A removal may remove a whole group, the account's membership, the nesting of a group, or a grant to a group.
     """
     there, username = entry.application.id, entry.account.username
     names = entry.header, entry.section, entry.name

@@ -321,7 +321,7 @@ def next_digest(now: datetime, zone: ZoneInfo) -> datetime:
 
 
 def next_attempt_on(step: int, now: datetime) -> datetime | None:
-    """Return when to try a message again after its attempt number `step`; None after the last attempt."""
+    """Return when to try a message again after attempt number `step`; None after the last attempt."""
     return now + SCHEDULE[step] if step < len(SCHEDULE) else None
 
 

@@ -89,7 +89,7 @@ async def _nothing(_: Db, __: LockedEvent, ___: datetime) -> None:
     pass
 
 
-# The function to call when a stage opens.
+# For each stage, the function to call when it opens.
 _EFFECTS: dict[StageName, Callable[[Db, LockedEvent, datetime], Awaitable[None]]] = {
     StageName.APPROVAL: make_requests,
     StageName.PROVISION: disable_leaver,

@@ -131,7 +131,7 @@ async def _leave_out(db: Db, what: Taking) -> None:
     await _name_unknown(db, what)
     await _leave_out_entitlements(db, what)
     if what.type is ReviewType.UNEXPLAINED:
-        # Store the renames that are known now, so that the population can be taken again later.
+        # Store the renames that are known now, so that the population can be collected again later.
         await execute(
             db,
             """INSERT INTO out_of_scope SELECT 'Renamed', c.entitlement_id, c.same_as::text FROM curations c

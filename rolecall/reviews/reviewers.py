@@ -1,4 +1,4 @@
-"""Find an independent and available reviewer for each item. If it is not the person that the stage names, say why.
+"""Find an independent and available reviewer for each item. Record why, if this is not the person that the stage names.
 
 A person does not review their own account, access from a request that they made, approved or carried out, or access
 that one of their models explains. The items are rows of the temporary table `candidate_items`.

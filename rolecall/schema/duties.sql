@@ -116,7 +116,7 @@ BEGIN
     RETURN coalesce(changed, '{}');
 END $$;
 
--- Return whether these duties concern so many assignments that a scan is faster than an index lookup for each.
+-- Return whether so many assignments give these duties that a scan is faster than an index lookup for each assignment.
 CREATE OR REPLACE FUNCTION are_held_widely(which uuid[]) RETURNS boolean STABLE LANGUAGE sql RETURN
     (SELECT coalesce(sum(cardinality(h.holders)), 0) FROM permission_holders h
      WHERE h.permission_number IN (SELECT e.number FROM duty_entitlements e WHERE e.kind = 'Permission' AND e.duty_id = ANY (which)))

@@ -138,7 +138,7 @@ class Snapshot:
         return list(_shaped(spelled, self._content))
 
     def require_each(self) -> None:
-        """Reject an attribute `each` that no record has, because a typo in its name would remove all memberships."""
+        """Fail if no record has the attribute that `each` names: a typo there would remove all memberships."""
         if self.count and not self._has_each:
             names = ", ".join(self._names[:_MOST_NAMED])
             raise SourceFailed(

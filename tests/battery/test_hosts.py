@@ -26,7 +26,8 @@ EACH_IN_TURN = (
     ("api-2", "kill"), ("worker-1", "cut"), ("primary", "kill"), ("pooler", "cut"), ("store", "cut"),
     ("api-1", "cut"), ("replica", "cut"), ("worker-2", "kill"), ("primary", "cut"), ("balancer", "cut"),
 )  # fmt: skip
-# How long a host is down, in seconds. A host may be cut off for longer than the timeouts of the other hosts.
+# The shortest and the longest time that a host is down, in seconds. A host may be cut off for longer than the timeouts
+# of the other hosts.
 AWAY = {"kill": (0.2, 2), "cut": (1, 12)}
 EXPORTED = "s3://rolecall/exports/users.csv"
 
