@@ -192,7 +192,7 @@ async def _is_taken(db: Db, name: str, but: UUID | None) -> bool:
 
 
 async def require_free_name(db: Db, name: str) -> None:
-    """Raise Invalid if an application has this name."""
+    """Raise Invalid if an application already has this name."""
     if await _is_taken(db, name, None):
         raise _taken(name)
 

@@ -71,7 +71,7 @@ def run_service(
 def check_port(host: str, port: int) -> None:
     """Fail if the service cannot listen on the port.
 
-    Our processes would not notice another program on the port, because they share it (SO_REUSEPORT).
+    Our processes share the port (SO_REUSEPORT), so they would not notice another program that listens on it.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -80,7 +80,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def looks_secret(header: str) -> bool:
-    # Treat full-width letters like the usual ones.
+    # Treat full-width letters like ASCII letters.
     plain = without_accents(unicodedata.normalize("NFKC", header).replace("ł", "l"))
     words = {part.lower() for part in _PARTS.findall(plain)}
     folded = _letters(plain)

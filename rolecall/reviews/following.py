@@ -52,7 +52,7 @@ async def follow_requests(db: Db, now: datetime, zone: ZoneInfo) -> None:
 
 
 async def _lock_reviews(db: Db, which: str, **params: object) -> None:
-    """Lock reviews before their items, as deciding does, to avoid deadlocks."""
+    """Lock reviews before their items, as decisions do, to avoid deadlocks."""
     await execute(db, f"SELECT FROM reviews r WHERE {which} ORDER BY r.number FOR UPDATE", **params)
 
 

@@ -36,7 +36,7 @@ async def list_next(db: Db) -> bool:
         db, "SELECT review_id, after FROM reasons_to_list ORDER BY review_id LIMIT 1 FOR UPDATE SKIP LOCKED"
     )
     for review_id, after in rows:
-        # Lock the review first, then its items in order, as deciding does, to avoid deadlocks.
+        # Lock the review first, then its items in order, as decisions do, to avoid deadlocks.
         await execute(db, "SELECT FROM reviews WHERE id = %(id)s FOR SHARE", id=review_id)
         [(count, last)] = await fetch_rows(
             db,

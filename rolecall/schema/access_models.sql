@@ -31,7 +31,7 @@ CREATE OR REPLACE FUNCTION access_model_test(conditions jsonb) RETURNS text IMMU
     ) AS tests;
 END;
 
--- SQL for the active identities of `source`, with the fields of access_models/model.py `Field` in lower case.
+-- Return SQL for the active identities of `source`, with the values of all fields (`Field` in access_models/model.py) in lower case.
 CREATE OR REPLACE FUNCTION access_model_people(source text) RETURNS text IMMUTABLE LANGUAGE sql RETURN format(
     'SELECT id, lower(type) AS type, lower(title) AS title, lower(company) AS company, lower(division) AS division,
             lower(department) AS department, lower(office) AS office, %s

@@ -28,7 +28,7 @@ def load_library() -> Any:
 
 
 async def require_answer(addresses: Iterable[str], port: int, *, is_tls: bool, seconds: float) -> None:
-    """Raise SourceFailed unless one of the addresses accepts a connection, and with `is_tls` responds to TLS."""
+    """Raise SourceFailed unless one of the addresses accepts a connection and, with `is_tls`, responds to TLS."""
     for address in addresses:
         try:
             async with asyncio.timeout(seconds):

@@ -178,7 +178,7 @@ async def complete(connection: SourceConnection, content: SourceContent) -> Asyn
 
 
 def _spelled(record: FetchedRecord, each: str) -> FetchedRecord:
-    """Rename the attribute to the spelling in `each`, if only the case differs."""
+    """Rename an attribute whose name differs from `each` only in case to the spelling in `each`."""
     if not each or each in record:
         return record
     return {each if name.lower() == each.lower() else name: value for name, value in record.items()}

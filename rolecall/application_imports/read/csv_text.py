@@ -281,7 +281,7 @@ _CSV_ERRORS = {
 
 
 def _end_of_rows(text: bytes, dialect: Dialect) -> int:
-    """Return the position after the last whole row; for malformed text its end, so that the parser gets the error."""
+    """Return the position after the last whole row. If the text is malformed, return its end: the parser reports it."""
     ends = [0]
 
     def lines() -> Iterator[str]:
