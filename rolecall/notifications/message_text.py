@@ -102,7 +102,7 @@ DEFAULTS = {
     NotificationKind.OWNERSHIP: (
         "You act as the owner of {{ what }}",
         "{{ person }} owned {{ what }} and is no longer active."
-        " Choose another owner, who can be you, or ask an administrator to choose one.",
+        " Choose yourself or another person as the owner, or ask an administrator to choose one.",
     ),
     NotificationKind.REVIEW: (
         "{{ asked }} {{ what }}: {{ result }}",

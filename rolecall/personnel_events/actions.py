@@ -252,7 +252,8 @@ async def _create_event(
         custom_fields=_json(identities.custom_fields(changes) if changes else {}),
         needed_on=period.needed_on,
         needed_until=period.needed_until,
-        # Store this right, because the scopes of the caller are not known when the event changes the identity.
+        # Store whether the caller may confirm an e-mail, because the scopes of the caller are not known when the event
+        # changes the identity.
         confirms_email=Scope.IDENTITIES_WRITE in caller.scopes,
         names=[stage.name for stage in stages],
         statuses=[stage.status for stage in stages],

@@ -14,8 +14,8 @@ IMMUTABLE LANGUAGE sql BEGIN ATOMIC
     FROM jsonb_array_elements(access) AS entry, jsonb_array_elements(entry -> 'permissions') AS p;
 END;
 
--- Convert conditions to an SQL test on a row of access_model_people. The row must meet all conditions of at least one group; without
--- conditions no identity matches.
+-- Convert conditions to an SQL test on a row of access_model_people. Conditions are in groups, and the row must meet all conditions of at
+-- least one group; without conditions no identity matches.
 CREATE OR REPLACE FUNCTION access_model_test(conditions jsonb) RETURNS text IMMUTABLE LANGUAGE sql BEGIN ATOMIC
     SELECT coalesce('(' || string_agg(test, ' OR ') || ')', 'false') FROM (
         SELECT '(' || string_agg(

@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION done_by(which uuid) RETURNS uuid[] STABLE LANGUAGE sq
 CREATE OR REPLACE FUNCTION carried_out_by(request uuid, status text) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     CASE WHEN status = 'Resolved' THEN with_token_owners(done_by(request)) ELSE '{}'::uuid[] END;
 
--- Return who made a request: the reporter, and if that is a token, its owner.
+-- Return who made a request: the reporter and, if the reporter is a token, its owner.
 CREATE OR REPLACE FUNCTION reporters(request access_requests) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     with_token_owners(ARRAY[request.reporter_id]);
 

@@ -13,7 +13,7 @@ from rolecall.core.errors import RolecallError
 Resource = dict[str, Any]
 # This prefix differs from that of API tokens, so that each kind of token is rejected where the other is expected.
 PREFIX = "rcs"
-# Changes are imported after this time at the latest, even if further changes keep arriving.
+# Changes are imported after at most this time, even if further changes keep arriving.
 LONGEST_WAIT = timedelta(hours=1)
 
 

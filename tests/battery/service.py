@@ -61,7 +61,7 @@ class Whole:
         return await self.back(before, known, time.monotonic())
 
     async def back(self, before: Processes, known: set[str], died: float) -> float:
-        """Wait until all processes are ready again, a worker once it sends heartbeats; return the seconds since `died`."""
+        """Wait until all processes are ready again (a worker sends a heartbeat); return the seconds since `died`."""
         while time.monotonic() < died + PATIENCE_SECONDS:
             now = await asyncio.to_thread(self.processes)
             started = all((now.api, now.worker, now.database)) and now != before

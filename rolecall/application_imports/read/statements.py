@@ -23,7 +23,7 @@ _LOGIN, _GUID = r"^\s*[A-Za-z][\w.$@\\-]*\s*$", r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}"
 _LEAST_ROWS = 3
 # Columns of last logins begin with the same two words, such as `Last seen`, and contain dates.
 _BEGINNING, _DATED = 2, r"\d{1,4}[-/. ]\w{1,9}[-/. ]\d{2,4}"
-# In system catalogs of databases, this column names both users and roles.
+# In system catalogs of databases, this column contains the names of both users and roles.
 _GRANTEE = "grantee"
 _GRANT = ("username", "group", "header", "section", "permission", "access", "value")
 # `_results` states how these fields are read, so the statements about the keys of the shape leave them out.
