@@ -129,7 +129,7 @@ def _case(
     open_requests: Sequence[OtherRequest],
     controls: _Controls,
 ) -> _Case:
-    # The open requests of a person include the request that is checked.
+    # The open requests of a person include the request that is being checked.
     others = [each for each in open_requests if each.request.id != request.id]
     same_event = [each for each in others if each.request.items & request.items and _may_wait_for(each, own, controls)]
     proposal = AccessProposal(

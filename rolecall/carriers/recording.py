@@ -102,7 +102,7 @@ def _require_free(request: AccessRequestDetail, known: CarriedRequest | None) ->
 
 
 async def take_up_again(db: Db, request_id: UUID, opened_on: datetime, now: datetime) -> None:
-    """Start a request again, even if it is assigned to a person or was carried out before.
+    """Give a request to the carrier again, even if it is assigned to a person or was carried out before.
 
     Refuse if the carrier already has the request, waiting or held.
     """

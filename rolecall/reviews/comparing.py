@@ -228,7 +228,7 @@ async def _end_requests(db: Db, item_ids: Sequence[UUID], said: str, now: dateti
     )
     ids = [id for (id,) in rows]
     await moving.lock(db, ids)
-    # Each move skips requests whose status does not allow it, so only those not completed are canceled.
+    # Each move skips requests whose status does not allow it, so only requests that are not completed are canceled.
     await moving.resolve(db, ids, SYSTEM, now, said)
     await moving.verify(db, ids, SYSTEM, now, said)
     await moving.cancel_with_reasons(db, dict.fromkeys(ids, f"{said}, so nothing is left to do"), now)

@@ -217,7 +217,7 @@ DECLARE
     notes jsonb := '[' || current_setting('rolecall.notes', true) || ']';
     signature text := current_setting('rolecall.author', true);
     author jsonb;
-    -- The time with exactly six decimals, so that times sort correctly as text.
+    -- The time with exactly six decimal places, so that times sort correctly as text.
     created_key text COLLATE "C";
     entries text[];
     ids uuid[];

@@ -76,7 +76,7 @@ RETURNS TABLE (duty_id uuid, kind text, number int, lowest int) STABLE LANGUAGE 
     JOIN asked a ON a.place = m.place GROUP BY a.id, m.kind, m.number;
 END;
 
--- Return the groups of these applications that give their members some of these duties now, with the duties.
+-- Return the groups of these applications that give their members at least one of these duties now, with those duties.
 CREATE OR REPLACE FUNCTION groups_with_duties(which uuid[], there uuid[])
 RETURNS TABLE (duty_id uuid, group_number int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE parents AS MATERIALIZED (

@@ -18,7 +18,7 @@ REFERENCES = f"{ENVIRONMENT}{SOURCE_SECRET_PREFIX}… or {FILE}…"
 
 
 def reference_problem(reference: str) -> str | None:
-    """Return why a string is not a valid reference to a secret; None if it is one."""
+    """Return why a string is not a valid reference to a secret; None if it is valid."""
     if reference == SEALED:
         return None
     if reference.startswith(ENVIRONMENT):

@@ -34,7 +34,7 @@ _STILL_NAMED = "a line still names a removed account"
 
 
 class HoldingComparison:
-    """Compare memberships and assignments in parts (`read/parts.py`), then the groups and permissions they name."""
+    """Compare memberships and assignments in parts (`read/parts.py`), then the groups and permissions in them."""
 
     def __init__(
         self, state: CurrentState, number: int, accounts: AccountsAfter, deltas: FileDeltas, unchanged: set[Content]

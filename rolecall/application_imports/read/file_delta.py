@@ -69,7 +69,7 @@ class FileDelta:
         self.headers: list[str] = []
         # The tables of files that were read whole. They are kept if rejects are allowed, to show the rejected rows.
         self.tables: dict[int, Table] = {}
-        # Whether the files had to be read at once, because a long one could not be read in pieces.
+        # Whether the files had to be read as a whole, because a long one could not be read in pieces.
         self.is_at_once = False
         # Why the files seem to be only some pages of a list; None if they seem to be complete.
         self.missing: str | None = None

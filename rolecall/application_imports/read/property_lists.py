@@ -66,7 +66,7 @@ def _aligned_values(block: list[str]) -> dict[str, str] | None:
 
 
 def _properties(block: list[str]) -> dict[str, str] | None:
-    """Return the properties of a record, or None if its separators are not aligned or a name repeats."""
+    """Return the properties of a record, or None if its separators are not aligned or a name occurs twice."""
     first = block[0] if block else ""
     at, name = first.find(":", 0, _LONGEST_NAME), ""
     if _RECORD_LINE.fullmatch(first.strip()):

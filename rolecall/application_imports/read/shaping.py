@@ -226,7 +226,7 @@ class ShapedTable:
     def _values(
         self, cells: pl.DataFrame, column: str, separator: str, conditions: Iterable[RowCondition]
     ) -> pl.DataFrame:
-        """Make a row of each value in the cells of a column, unless a condition leaves it out."""
+        """Make one row for each value in the cells of a column. Leave out values that match a condition."""
         lists = self._lists(column, cells.get_column("cell"), separator)
         values = cells.with_columns(lists.alias("cell")).explode("cell").filter(pl.col("cell").is_not_null())
         for condition in conditions:

@@ -24,7 +24,7 @@ _MEMORY_PER_BYTE = 6
 _CPU_SECONDS = 300
 # Large inputs get more time, because snapshots of live sources may be far larger than uploads.
 _CPU_SECONDS_PER_BYTE = 1 / 1024**2
-# Messages are cut to this length: one may quote a header of a mebibyte, which is more than the pipe holds.
+# Messages are cut to this length: one may quote a header of a mebibyte, which is more than the pipe can hold.
 _LONGEST_MESSAGE = 4000
 
 
