@@ -1,17 +1,22 @@
 """Find values in nested JSON by paths such as `name.givenName` or `emails[type=work].value`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
 Record = Mapping[str, object]
 _DEEPEST = 20
 
 
-def flattened(record: Record, prefix: str = "", depth: int = _DEEPEST) -> Iterator[tuple[str, object]]:
-    """Yield each value with its dotted name. Lists, and objects nested deeper than `depth`, stay whole."""
+def flattened(
+    record: Record, prefix: str = "", depth: int = _DEEPEST, whole: Collection[str] = ()
+) -> Iterator[tuple[str, object]]:
+    """Yield each value with its dotted name.
+
+    Lists, objects nested deeper than `depth`, and objects at the paths `whole` are not flattened.
+    """
     for name, value in record.items():
-        if isinstance(value, dict) and value and depth:
-            yield from flattened(value, f"{prefix}{name}.", depth - 1)
+        if isinstance(value, dict) and value and depth and f"{prefix}{name}" not in whole:
+            yield from flattened(value, f"{prefix}{name}.", depth - 1, whole)
         else:
             yield f"{prefix}{name}", value
 

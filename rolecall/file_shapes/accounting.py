@@ -9,6 +9,7 @@ import msgspec
 
 from rolecall.application_imports.read.access_signs import MOST_CELLS, Sign, sign_of_access
 from rolecall.application_imports.read.column_uses import Fate, Section, Use, uses_of
+from rolecall.application_imports.read.keyed_values import entries_of, object_in
 from rolecall.applications.field_words import ACTIVE, LOCKED, NO_DATE, NOTHING_HELD, REFUSES
 from rolecall.applications.file_shape import ANY_OTHER, JSON, FileShape, Placeholder, pattern_parts
 from rolecall.applications.model import Content
@@ -223,7 +224,9 @@ def _members(profile: Profile) -> Iterator[Profile]:
         yield Profile(f"{profile.header}[].{name}", profile.position, values)
 
 
-def _entries(cell: str) -> list[dict[str, Any]]:
+def _entries(cell: str) -> Sequence[Mapping[str, Any]]:
+    if keyed := object_in(cell):
+        return entries_of([*keyed.values()])
     if not cell.startswith("[{"):
         return []
     found = msgspec.json.decode(cell, type=list[object])
@@ -235,7 +238,7 @@ def _column(profile: Profile, place: str | None) -> ColumnAccount:
     texts = [value for value in _shown(profile) if not value.startswith(("[{", "{"))]
     hidden = any(map(looks_secret, (profile.header, profile.header.partition("[")[0])))
     examples = [] if hidden else examples_of(texts)
-    separator = JSON if "[]" in profile.header else profile.separator
+    separator = JSON if "[]" in profile.header or profile.is_object else profile.separator
     return ColumnAccount(profile.header, place, *_NOT_READ, None, separator, len(_shown(profile)), examples)
 
 

@@ -10,6 +10,7 @@ from rolecall.file_shapes.denials import refuse_access
 from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.header_names import names_access
 from rolecall.file_shapes.headers import NO_HEADER
+from rolecall.file_shapes.keyed_columns import ask_for_unread_states
 from rolecall.file_shapes.last_lines import without_total
 from rolecall.file_shapes.nulls import blank_nulls
 from rolecall.file_shapes.own_headers import resolve_headers
@@ -70,6 +71,7 @@ def _finished(view: View, part: Part) -> Part:
         end_by_role(view, part)
     resolve_headers(view, part)
     refuse_access(view, part)
+    ask_for_unread_states(view, part)
     add_dates(view, part)
     add_words(view, part)
     if part.content == Content.USERS:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from rolecall.application_imports.read.keyed_values import BETWEEN, are_levels
 from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents
@@ -38,6 +39,8 @@ _NOT_HELD = {"max", "maximum", "previous", "former", "requested", "new"}
 _PERMISSIONS = {"permissions", "privileges", "rights", "scopes", "capabilities", "authorities"}
 # Words in headers of yes/no columns that say whether an account has a privilege.
 _PRIVILEGES = {"priv", "privs", "privilege", "permission", "perm", "right"}
+# Columns of objects with these names map members to roles, and do not list groups.
+_OF_MEMBERS = {"members", "member", "users"}
 _LEAST_TICKED = 3
 _FEW_ROWS = 20
 _MOSTLY = 0.5
@@ -81,7 +84,9 @@ def _rank_of_list(profile: Profile) -> tuple[bool, int]:
 
 
 def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
-    if profile.is_useless or not profile.values or profile.header in {meaning.header for meaning in fields.values()}:
+    if profile.header in {meaning.header for meaning in fields.values()} or not profile.values:
+        return False
+    if profile.is_useless or profile.is_object or (profile.is_keyed and _last_name(profile) in _OF_MEMBERS):
         return False
     name = _last_name(profile)
     if profile.is_dated or looks_secret(profile.header) or not (_LISTED.search(name) or name in TRANSLATED["Group"]):
@@ -100,7 +105,13 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
 
 def _lists_permissions(profile: Profile, fields: dict[str, Meaning]) -> bool:
     is_other = profile.header in {meaning.header for meaning in fields.values()} or profile.is_useless
-    return not is_other and profile.separator is not None and _last_name(profile) in _PERMISSIONS
+    is_named = _last_name(profile) in _PERMISSIONS or (profile.is_keyed and _are_leveled(profile))
+    return not is_other and profile.separator is not None and is_named and not _lists_groups(profile, fields)
+
+
+def _are_leveled(profile: Profile) -> bool:
+    """Return whether names are mapped to levels, as in `{"billing": "read"}`."""
+    return are_levels(value.rpartition(BETWEEN)[2] for value in profile.distinct)
 
 
 def _is_not_held(profile: Profile) -> bool:

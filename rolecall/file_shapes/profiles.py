@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import msgspec
 
+from rolecall.application_imports.read.keyed_values import keyed_values, object_in
 from rolecall.applications.field_words import ACCESS, ACTIVE, LOCKED, NO_ACCESS, NO_DATE
 from rolecall.core.text import fold
 
@@ -44,7 +45,10 @@ _ENOUGH = 0.8
 
 
 class Profile:
-    """A column of the sample. If `is_list`, its cells are JSON arrays, or plain texts with a single value."""
+    """A column of the sample.
+
+    If `is_list`, its cells are JSON arrays, objects that map names to access, or plain texts with a single value.
+    """
 
     def __init__(self, header: str, position: int, cells: list[str], *, is_list: bool = False) -> None:
         self.header = header
@@ -79,6 +83,16 @@ class Profile:
     def is_useless(self) -> bool:
         """Return whether every value is the name of a class, which PowerShell may write instead of an object."""
         return self._share(lambda value: bool(_DUMPED.fullmatch(value))) == 1
+
+    @cached_property
+    def is_object(self) -> bool:
+        """Return whether most values are JSON objects that describe something. They name neither people nor access."""
+        return not self.is_list and self._share(lambda value: object_in(value) is not None) > _ENOUGH
+
+    @cached_property
+    def is_keyed(self) -> bool:
+        """Return whether the column has objects that map names to access, such as `{"billing": ["viewer"]}`."""
+        return self.is_list and any(cell.startswith("{") for cell in self.cells)
 
     @cached_property
     def emails(self) -> float:
@@ -153,6 +167,8 @@ class Profile:
         """Return the separator between several values in a cell; None if cells have one value."""
         if self.is_list:
             return "json"
+        if self.is_object:
+            return None
         if self._share(_is_array) > _ENOUGH:
             return "json"
         # Microsoft 365 joins the names of licences with a plus sign.
@@ -204,6 +220,8 @@ def _is_array(value: str) -> bool:
 
 
 def _elements(cell: str) -> list[str]:
+    if (found := object_in(cell)) is not None:
+        return keyed_values(found)
     try:
         return [each for each in msgspec.json.decode(cell, type=list[object]) if isinstance(each, str)]
     except msgspec.DecodeError:

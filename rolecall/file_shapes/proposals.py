@@ -15,6 +15,7 @@ from rolecall.file_shapes.contents import parts_of
 from rolecall.file_shapes.file_groups import file_groups
 from rolecall.file_shapes.group_names import ask_for_group_names
 from rolecall.file_shapes.headers import known_words
+from rolecall.file_shapes.keyed_columns import with_json_lists
 from rolecall.file_shapes.nulls import without_nulls
 from rolecall.file_shapes.parts import view_of
 from rolecall.file_shapes.read_files import ReadFile, place_of
@@ -101,7 +102,7 @@ def _ask_for_doubts(files: Sequence[ReadFile], every: Sequence[ReadFile]) -> Non
 
 def _read(sample: Sample, chosen: Chosen) -> ReadFile:
     try:
-        first, *others = [view_of(without_nulls(found)) for found in recognize(sample, chosen)]
+        first, *others = [view_of(with_json_lists(without_nulls(found))) for found in recognize(sample, chosen)]
         # By choosing a content, a person decides that the file is about access.
         if chosen.content is None:
             check_is_about_access(first)

@@ -1,12 +1,13 @@
 """Define the table that a sample is read into, and make it from records."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from rolecall.application_imports.read.json_pages import PageSigns
+from rolecall.application_imports.read.keyed_values import is_keyed, may_be_keyed
 from rolecall.application_imports.read.table import MOST_COLUMNS
 from rolecall.core.json_paths import flattened, value_at
 from rolecall.core.secret_names import HIDDEN, looks_secret, mask_json, mask_text
@@ -42,7 +43,7 @@ class SampleTable(msgspec.Struct):
     column_starts: list[int] = []
     # The path to the records in a JSON file.
     records: str | None = None
-    # Columns whose cells are JSON arrays.
+    # Columns whose cells are JSON arrays, or objects that map names to access.
     lists: list[str] = []
     # The first lines or records of the file, each truncated. `raw_without_secrets` hides the secrets in them.
     raw: list[str] = []
@@ -90,7 +91,8 @@ class Decided(msgspec.Struct, frozen=True):
 
 
 def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[str]) -> SampleTable:
-    flat = [dict(flattened(record)) for record in records]
+    keyed = _keyed_paths(records)
+    flat = [dict(flattened(record, whole=keyed)) for record in records]
     paths = _paths(flat)
     for record in flat:
         record |= {path: value_at(record, path) for path in paths}
@@ -100,10 +102,40 @@ def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[
         raise Unreadable(
             f"the records have more than {MOST_COLUMNS:,} different members; set shape.records to one list of records"
         )
-    lists = [name for name in headers if any(isinstance(record.get(name), list) for record in flat)]
+    lists = [name for name in headers if name in keyed or any(isinstance(each.get(name), list) for each in flat)]
     rows = [[_plain(record.get(header)) for header in headers] for record in flat]
     raw = [mask_json(msgspec.json.encode(record).decode())[:LONGEST_RAW] for record in records[:RAW_LINES]]
     return SampleTable(format, headers, rows, lists=lists, evidence=evidence, header_line=None, paths=paths, raw=raw)
+
+
+def _keyed_paths(records: Iterable[dict[str, Any]]) -> set[str]:
+    """Return the paths of objects that map names to access. Some records may have a list or a text in their place."""
+    found: dict[str, list[Any]] = {}
+    for record in records:
+        for path, value in _named_for_access(record):
+            found.setdefault(path, []).append(value)
+    return {path for path, values in found.items() if _are_keyed(path, values)}
+
+
+def _named_for_access(record: dict[str, Any], prefix: str = "", depth: int = 3) -> Iterator[tuple[str, Any]]:
+    for name, value in record.items():
+        if may_be_keyed(f"{prefix}{name}"):
+            yield f"{prefix}{name}", value
+        if isinstance(value, dict) and depth:
+            yield from _named_for_access(value, f"{prefix}{name}.", depth - 1)
+
+
+def _are_keyed(path: str, values: Sequence[Any]) -> bool:
+    objects = [value for value in values if isinstance(value, dict)]
+    others = [each for value in values if value and not isinstance(value, dict) for each in _listed(value)]
+    if not objects or not all(isinstance(each, str) for each in others):
+        return False
+    # An import reads a column as a whole, so beside texts an object is not flattened, even if it describes one thing.
+    return bool(others) or is_keyed(path, objects)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 # Members that may name an object in a list, best first.
@@ -164,7 +196,7 @@ def _paths_into(name: str, entries: list[Any]) -> list[str]:
 
 
 def _plain(value: Any) -> str:
-    if value is None:
+    if value is None or value == {}:
         return ""
     if isinstance(value, str):
         return value

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from rolecall.application_imports.read.keyed_values import is_keyed, object_in
 from rolecall.applications.field_words import ACCESS, NO_ACCESS, NOTHING_HELD, REFUSES, YES_NO
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents
@@ -110,6 +111,8 @@ def sign_of_access(header: str, cells: Iterable[str]) -> Sign | None:
         return None
     if words & _LIMITS and all(map(_NUMBER.fullmatch, values)):
         return Sign.LEVELS
+    if objects := [each for each in map(object_in, values) if each]:
+        return Sign.LIST if is_keyed(header, objects) else Sign.RECORDS if is_named else None
     if found := _listed(values):
         return found
     if all(_is_plain(each[:_LONGEST]) for each in values):

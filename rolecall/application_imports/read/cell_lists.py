@@ -7,6 +7,7 @@ import msgspec
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.keyed_values import keyed_values, name_of_thing, object_in
 from rolecall.applications.file_shape import JSON
 
 _NAME = re.compile(r"[A-Za-z]{1,20}=")
@@ -24,7 +25,7 @@ def _values_of_text(cells: pl.Series, separator: str) -> pl.Series:
 
 
 def _values_of_json(cells: pl.Series) -> pl.Series:
-    """Return the values of JSON arrays and of lists in braces. Any other cell is a single value."""
+    """Return the values of JSON arrays, JSON objects and lists in braces. Any other cell is a single value."""
     distinct = cells.unique()
     lists = [_elements(cell) for cell in distinct.to_list()]
     values = pl.DataFrame({"cell": distinct, "values": pl.Series(lists, dtype=pl.List(pl.String))})
@@ -34,18 +35,23 @@ def _values_of_json(cells: pl.Series) -> pl.Series:
 
 def _elements(cell: str) -> list[str]:
     text = cell.strip()
+    if (found := object_in(text)) is not None:
+        return keyed_values(found)
     if text.startswith("{") and text.endswith("}"):
         return _in_braces(text)
     if not text.startswith("["):
         return [text] if text else []
     try:
-        found = msgspec.json.decode(text, type=list[object])
+        entries = msgspec.json.decode(text, type=list[object])
     except msgspec.DecodeError:
         raise BrokenFile(f"{text[:50]} is not a JSON array; set shape.split to the separator of its values") from None
-    plain = (
-        each if isinstance(each, str) else msgspec.json.encode(each).decode() for each in found if each is not None
-    )
+    plain = (_text_of(each) for each in entries if each is not None)
     return [each.strip() for each in plain if each.strip()]
+
+
+def _text_of(entry: object) -> str:
+    """Return the name of an entry that has nothing else to tell, or else its JSON."""
+    return entry if isinstance(entry, str) else name_of_thing(entry) or msgspec.json.encode(entry).decode()
 
 
 # A comma between distinguished names. A comma inside a name is escaped, or has no space after it.

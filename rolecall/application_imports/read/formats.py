@@ -172,7 +172,7 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str], on_
         if is_format(text):
             check_utf8(text)
             records = read_format(text.decode())
-            return read_records(with_paths(records, paths) if shape else records)
+            return read_records(with_paths(records, paths, shape.ignore) if shape else records)
     source = with_header_first(text, shape)
     if not source.text or source.text.isspace():
         raise BrokenFile("the file is empty; export it again")
@@ -199,7 +199,7 @@ def _read_by_line(text: bytes, shape: FileShape | None, paths: Iterable[str], on
 
 
 def _recorded(found: Records, shape: FileShape | None, paths: Iterable[str]) -> Table:
-    records = found.records if shape is None else with_paths(found.records, paths)
+    records = found.records if shape is None else with_paths(found.records, paths, shape.ignore)
     return read_records(records)._replace(notes=found.notes, is_by_line=found.is_by_line, page=found.page)
 
 

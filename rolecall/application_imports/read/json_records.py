@@ -191,11 +191,17 @@ def _numbered(found: object, place: str) -> list[tuple[int, Record]]:
     return list(enumerate(found, 1))
 
 
-def with_paths(records: Iterable[tuple[int, Record]], paths: Iterable[str]) -> Iterator[tuple[int, Record]]:
-    """Yield flattened records, with the values at `paths` that flattening does not give."""
+def with_paths(
+    records: Iterable[tuple[int, Record]], paths: Iterable[str], ignored: Iterable[str] = ()
+) -> Iterator[tuple[int, Record]]:
+    """Yield flattened records, with the values at `paths` that flattening does not give.
+
+    Objects at these paths, and those that are ignored, are not flattened.
+    """
     wanted = list(paths)
+    whole = {*wanted, *ignored}
     for number, record in records:
-        flat = dict(flattened(record))
+        flat = dict(flattened(record, whole=whole))
         for path in wanted:
             if path not in flat and (value := value_at(record, path)) is not None:
                 flat[path] = value

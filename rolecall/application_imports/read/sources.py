@@ -17,7 +17,7 @@ from rolecall.applications.model import NEVER_EMPTY, Content
 from rolecall.core.db import Db, fetch_rows, fetch_value
 
 # Increase this number when code that reads files changes, so that unchanged files are read again.
-_READING = 3
+_READING = 4
 
 
 class InputGroup(msgspec.Struct, frozen=True):

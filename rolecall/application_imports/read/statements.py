@@ -8,6 +8,7 @@ import polars as pl
 from rolecall.application_imports.read.accounting import left_out_in_words
 from rolecall.application_imports.read.columns import lay_out
 from rolecall.application_imports.read.doubtful_accounts import doubtful_accounts
+from rolecall.application_imports.read.keyed_values import BETWEEN, keyed_values, object_in
 from rolecall.application_imports.read.pattern_words import pattern_in_words
 from rolecall.application_imports.read.rows import FileRows
 from rolecall.application_imports.read.sources import InputGroup
@@ -195,6 +196,16 @@ def _split(table: ReadTable) -> Iterator[str]:
     for column, separator in table.shape.split.items():
         how = "as a list" if separator == JSON else f"separated by {separator!r}"
         yield f"A cell of {column} has several values, {how}"
+        if separator == JSON and (example := _keyed_example(table, column)):
+            yield f"Names in {column} are followed by their values, as in {example}"
+
+
+def _keyed_example(table: ReadTable, column: str) -> str | None:
+    """Return the first value of a column of objects that map names to values, or None."""
+    positions = [i for i, header in enumerate(table.raw.headers) if same_header(header) == same_header(column)]
+    cells = [table.raw.frame.get_column(str(i)).str.strip_chars() for i in positions]
+    objects = [object_in(cell) for each in cells for cell in each.filter(each.str.starts_with("{")).head(_LEAST_ROWS)]
+    return next((value for found in objects if found for value in keyed_values(found) if BETWEEN in value), None)
 
 
 def _unpivot(table: ReadTable) -> Iterator[str]:

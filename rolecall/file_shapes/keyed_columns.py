@@ -1,0 +1,61 @@
+"""Find columns of JSON lists and of JSON objects that map names to access, and ask what such objects do not tell."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from rolecall.application_imports.read.keyed_values import entries_of, is_keyed, may_be_keyed, object_in
+from rolecall.file_shapes.header_names import is_state, words_of
+from rolecall.file_shapes.header_words import ENDED
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.sample_table import SampleTable
+from rolecall.file_shapes.shapes import OpenQuestion
+
+# Words in names of members that say whether the access of an entry is held.
+_STATES = {
+    "status", "state", "sts", "expires", "expiry", "expiration", "expired", "end", "ends", "ended", "until", "valid",
+    "granted", "deny", "denied",
+}  # fmt: skip
+_MOST_NAMED = 3
+_BLANK = ("", "[]", "{}")
+
+
+def with_json_lists(table: SampleTable) -> SampleTable:
+    """Return the table with columns whose cells are JSON lists of texts, or objects that map names, among its lists."""
+    cells = {
+        header: [row[i].strip() for row in table.rows if i < len(row) and row[i].strip() not in _BLANK]
+        for i, header in enumerate(table.headers)
+        if header not in table.lists
+    }
+    found = [header for header, values in cells.items() if _are_lists(values) or _are_keyed(header, values)]
+    return msgspec.structs.replace(table, lists=[*table.lists, *found]) if found else table
+
+
+def _are_lists(cells: Sequence[str]) -> bool:
+    # Test the beginning first, because a file may have many columns of long texts.
+    return bool(cells) and all(cell.startswith('["') for cell in cells) and all(map(_is_list, cells))
+
+
+def _is_list(cell: str) -> bool:
+    try:
+        return bool(msgspec.json.decode(cell, type=list[str]))
+    except msgspec.DecodeError:
+        return False
+
+
+def _are_keyed(header: str, cells: Sequence[str]) -> bool:
+    objects = [object_in(cell) for cell in cells] if may_be_keyed(header) else []
+    known = [each for each in objects if each]
+    others = [cell for cell, each in zip(cells, objects, strict=True) if not each] if objects else []
+    return is_keyed(header, known) and not any(cell.startswith(("{", "[")) and not _is_list(cell) for cell in others)
+
+
+def ask_for_unread_states(view: View, part: Part) -> None:
+    """Ask about entries that are read by their names, if their other members may say that they are not held."""
+    for column in [view.by_header[each] for each in part.shape.get("split", {}) if each in view.by_header]:
+        objects = [object_in(cell) for cell in column.cells] if column.is_keyed else []
+        entries = [entry for each in objects if each for entry in entries_of([*each.values()])]
+        names = dict.fromkeys(name for entry in entries for name in entry)
+        if states := [name for name in names if is_state(name) or words_of(name) & (_STATES | ENDED)]:
+            text = f"Entries of {column.header} have {', '.join(states[:_MOST_NAMED])}, which is not read"
+            part.questions = [*part.questions, OpenQuestion(f"{text}. Are all of them held?", [])]
