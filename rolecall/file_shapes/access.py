@@ -18,6 +18,7 @@ from rolecall.file_shapes.holders import (
     find_users,
     is_about_users,
 )
+from rolecall.file_shapes.keyed_members import read_keyed_members
 from rolecall.file_shapes.kinds import find_bindings, kind_column, share_column, skip_groups
 from rolecall.file_shapes.matrices import GRANTED
 from rolecall.file_shapes.meanings import Meaning
@@ -102,6 +103,7 @@ def find_groups_with_members(view: View) -> list[Part]:
     evidence = [f"{members.header} lists the members of {naming.header}, {separated_by(separator)}"]
     listing = Part(Content.GROUPS, groups, {"ignore": [members.header]}, 0.85, list(evidence))
     pairs = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
+    read_keyed_members(pairs, naming, members)
     _name_parents(view, listing)
     _add_members(view, pairs, listing, members)
     for part in (listing, pairs):
@@ -118,7 +120,12 @@ def find_groups_with_members(view: View) -> list[Part]:
 
 
 def _naming_groups(view: View) -> Profile | None:
-    """Return a column that names a different group in each row, such as Security Group."""
+    """Return a column that names a different group in each row, such as Security Group.
+
+    If the rows have objects with members, this is the first column that differs in each row.
+    """
+    if (members := view.named(_MEMBERS)) and members.is_keyed:
+        return next((each for each in view.profiles if each.is_unique and each.is_filled), None)
     found = view.fields(Content.GROUPS).get("Group")
     column = view.by_header[found.header] if found and found.score > _SURE else None
     return column if column and column.is_unique and column.is_filled else None

@@ -196,6 +196,8 @@ def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | N
     values = members.distinct if separator == JSON else [
         part.strip() for value in members.distinct for part in value.split(separator)
     ]  # fmt: skip
+    if members.is_keyed:
+        return None
     found = {value: _PREFIX.match(value) for value in values if value and value not in _EVERYONE}
     if not all(found.values()) or not any(match and not _is_path(match) for match in found.values()):
         return None

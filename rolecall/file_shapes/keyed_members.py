@@ -1,0 +1,44 @@
+"""Read members of groups from JSON objects, whose names may be those of the members or of their roles."""
+
+from collections.abc import Sequence
+
+from rolecall.application_imports.read.keyed_values import BETWEEN, are_levels
+from rolecall.file_shapes.parts import Part
+from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+
+_MOST_NAMED = 3
+
+
+def read_keyed_members(part: Part, naming: Profile, members: Profile) -> None:
+    """Read the members of groups from objects with levels, as in `{"ada": "owner"}`, or roles: `{"owners": ["ada"]}`.
+
+    Ask what becomes of the levels and whether the names are those of roles.
+    """
+    if not members.is_keyed:
+        return
+    pairs = [value.partition(BETWEEN) for value in members.distinct if BETWEEN in value]
+    names, values = ([*dict.fromkeys(pair[at] for pair in pairs)] for at in (0, 2))
+    before, after = (f"{{{members.header}|{filter}({BETWEEN})}}" for filter in ("before", "after"))
+    part.fields.pop("Username", None)
+    join = part.shape.setdefault("join", {})
+    join["Username"] = before
+    if pairs and are_levels(values):
+        levels = f"{members.header} has a level of each member, such as {values[0]} of {names[0]}"
+        example = f"{naming.distinct[0]}{BETWEEN}{values[0]}"
+        choices = [
+            ProposedChoice(f"Yes, as in {example}", "join.Group", f"{{{naming.header}}}{BETWEEN}{after}"),
+            ProposedChoice("No, leave the levels out", "join.Username", before),
+        ]
+        part.questions = [*part.questions, OpenQuestion(f"{levels}. Add it to the name of the group?", choices)]
+    elif pairs:
+        del part.fields["Group"]
+        join |= {"Username": after, "Group": f"{{{naming.header}}}{BETWEEN}{before}"}
+        otherwise = f"If {_listed(names)} are the members, swap before and after in join.Username and join.Group"
+        choices = [ProposedChoice(f"Yes, {_listed(values)} are members", "join.Username", after)]
+        text = f"{members.header}: are {_listed(values)} members, with roles such as {names[0]}? {otherwise}"
+        part.questions = [*part.questions, OpenQuestion(text, choices)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED])
