@@ -19,6 +19,7 @@ recognize.py    the format and encoding of a sample
 sample_table.py the rows of a sample as text, and their layout
 workbooks.py    the sheets of a workbook that have tables
 json_lists.py   the lists of records in a JSON file
+keyed_columns.py columns of JSON objects that map names to access; keyed_lists.py and keyed_members.py use them
 racf.py         the records of a RACF database unload
 delimited.py    the delimiter and the rows of CSV
 printed.py      tables that are aligned with spaces or separated by borders

@@ -5,7 +5,7 @@ from typing import Any
 
 from rolecall.applications.model import Content
 from rolecall.core.secret_names import looks_secret
-from rolecall.file_shapes import access, holders, matrices, members, people, veza
+from rolecall.file_shapes import access, holders, keyed_lists, matrices, members, people, veza
 from rolecall.file_shapes.denials import refuse_access
 from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.header_names import names_access
@@ -37,6 +37,7 @@ def parts_of(view: View, content: Content | None = None) -> list[Part]:
 
 _RULES: tuple[Callable[[View], list[Part]], ...] = (
     veza.find_payload,
+    keyed_lists.find_keyed_lists,
     people.find_people,
     matrices.find_matrix,
     access.find_postgres_roles,

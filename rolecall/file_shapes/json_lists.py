@@ -9,9 +9,11 @@ import msgspec
 
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.json_pages import ENVELOPES, PageSigns, is_of_page, list_of_pages, signs_of
-from rolecall.application_imports.read.json_records import TOO_DEEP, inner_records, read_json
+from rolecall.application_imports.read.json_records import MEMBERS, TOO_DEEP, inner_records, pairs_in, read_json
+from rolecall.application_imports.read.keyed_values import is_map
 from rolecall.core.json_paths import flattened, value_at
 from rolecall.core.text import counted, fold
+from rolecall.file_shapes.header_names import names_access
 from rolecall.file_shapes.sample import MOST_WHOLE, Sample
 from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable, Unreadable, from_records
 from rolecall.file_shapes.veza import ACCOUNTS
@@ -46,6 +48,8 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
     document, page = _document(text, sample)
     if chosen in (None, WHOLE) and (whole := _whole(document)):
         return [whole]
+    if pairs := _pairs(document, chosen):
+        return [pairs]
     lists = _sorted_lists(document)
     if not lists:
         raise Unreadable("the file is JSON without a list of objects; set shape.records to the path of the records")
@@ -111,6 +115,8 @@ def _found(path: str, records: list[dict[str, Any]]) -> SampleTable:
 
 def _whole(document: Any) -> SampleTable | None:
     """Read a document that is the only record, or an object whose members are records."""
+    if is_map(document) and len(document) > 1:
+        return None
     if _is_record(document):
         found = from_records("JSON", [document], ["The file is one JSON object, which is its only record"])
     elif _is_keyed(document):
@@ -122,6 +128,20 @@ def _whole(document: Any) -> SampleTable | None:
     else:
         return None
     found.records = WHOLE
+    return found
+
+
+def _pairs(document: Any, chosen: str | None) -> SampleTable | None:
+    """Read the members of an object that maps names to lists: the document, or its only member, such as `roles`."""
+    path = "$"
+    if isinstance(document, dict) and len(document) == 1:
+        ((path, document),) = document.items()
+    is_about_access = path == "$" or _is_about_accounts(path) or names_access(path)
+    if chosen not in (None, f"{path}{MEMBERS}") or not is_about_access or not is_map(document):
+        return None
+    evidence = ["The members of a JSON object are the records: `key` is the name of each, `access` its value"]
+    found = from_records("JSON", pairs_in(document)[:MOST_ROWS], evidence)
+    found.records = f"{path}{MEMBERS}"
     return found
 
 

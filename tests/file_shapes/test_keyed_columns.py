@@ -160,3 +160,30 @@ def test_statement_shows_how_names_are_built(tmp_path: Path) -> None:
     _, pairs = proposed(tmp_path, users=text).files[0].contents
 
     assert "Names in clientRoles are followed by their values, as in billing: viewer" in pairs.statements
+
+
+@pytest.mark.parametrize(
+    ("document", "memberships"),
+    [
+        ({"ada": {"billing": ["viewer"]}, "bob": {"portal": []}}, {("ada", "billing: viewer")}),
+        ({"users": {"ada": ["viewer"], "bob": []}}, {("ada", "viewer")}),
+        ({"roles": {"viewer": ["ada", "bob"]}}, {("ada", "viewer"), ("bob", "viewer")}),
+    ],
+)
+def test_document_of_names_is_read_and_asked_about(tmp_path: Path, document: Any, memberships: Any) -> None:
+    text = json.dumps(document)
+
+    found = imported(tmp_path, access=text)
+
+    assert found.active == {"ada", "bob"}
+    assert found.memberships == memberships
+    assert len([each for part in proposed(tmp_path, access=text).files[0].contents for each in part.questions]) == 1
+
+
+def test_document_of_accounts_with_groups_and_roles_is_read_by_its_members(tmp_path: Path) -> None:
+    account = {"groups": ["staff"], "emails": ["a@x.org"]}
+
+    found = imported(tmp_path, users=json.dumps({"ada": account, "bob": account}))
+
+    assert found.active == {"ada", "bob"}
+    assert found.memberships == {("ada", "staff"), ("bob", "staff")}

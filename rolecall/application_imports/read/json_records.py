@@ -20,6 +20,8 @@ from rolecall.core.text import counted
 _MOST_NAMED = 10
 # Read JSON lines in pieces of about this many bytes, to limit memory.
 _PIECE = 8 * 1024 * 1024
+# The end of a path that makes a record of each member of an object, such as `$.*` or `roles.*`.
+MEMBERS = ".*"
 TOO_DEEP = "the file is JSON that is nested too deeply; export a list of records"
 
 
@@ -91,7 +93,8 @@ def _of_pages(documents: Sequence[Record]) -> Records | None:
 
 def _signs(document: object, path: str) -> PageSigns:
     listed = _at(document, path.partition("[]")[0] or "$")
-    return signs_of(document if path not in ("", "$") else None, len(listed) if isinstance(listed, list) else 0)
+    is_enveloped = path.removesuffix(MEMBERS) not in ("", "$")
+    return signs_of(document if is_enveloped else None, len(listed) if isinstance(listed, list) else 0)
 
 
 def records_in_pieces(text: bytes, first: int = 1) -> Iterator[tuple[int, list[tuple[int, Record]] | None]]:
@@ -148,6 +151,8 @@ def _is_list_of_objects(value: object) -> bool:
 def _at(document: object, path: str) -> object:
     if "[]" in path:
         return inner_records(document, path)
+    if path.endswith(MEMBERS):
+        return pairs_in(_object_at(document, path.removesuffix(MEMBERS)))
     found = document if path in ("", "$") else value_at(document, path)
     if isinstance(found, dict) and path == "$" and not all(isinstance(each, dict) for each in found.values()):
         return [found]
@@ -159,6 +164,18 @@ def _at(document: object, path: str) -> object:
         there = f"there are {', '.join(map(str, names[:_MOST_NAMED]))}" if names else "the file is an array"
         raise BrokenFile(f"shape.records names {path}, which is not a list of records; {there}")
     return found
+
+
+def _object_at(document: object, path: str) -> Record:
+    found = document if path == "$" else value_at(document, path)
+    if not isinstance(found, dict):
+        raise BrokenFile(f"shape.records names the members of {path}, which is not an object")
+    return found
+
+
+def pairs_in(found: Record) -> list[dict[str, object]]:
+    """Return a record for each member of an object: its name in `key` and its value in `access`."""
+    return [{"key": name, "access": value} for name, value in found.items()]
 
 
 def inner_records(document: object, path: str) -> list[Record]:

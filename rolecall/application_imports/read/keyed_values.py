@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from rolecall.application_imports.read.json_pages import ENVELOPES
 from rolecall.applications.field_words import ACCESS, NO_ACCESS, NOTHING_HELD, REFUSES
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents
@@ -43,7 +44,8 @@ _MEMBERS = {"members", "member", "users"}
 # Members of objects that describe one thing or contain a list. Their names are not data.
 _OF_THINGS = {
     "id", "name", "displayname", "display", "title", "label", "key", "code", "value", "values", "type", "kind", "url",
-    "description", "href", "uri", "link", "links", "self", "ref", "$ref", "slug", "email", "login", "username", "level",
+    "description", "href", "uri", "link", "links", "self", "ref", "$ref", "slug", "email", "emails", "mail", "login",
+    "username", "level",
     "status", "state", "created", "createdat", "updated", "updatedat", "count", "total", "size", "totalsize", "done",
     "items", "data", "results", "records", "entries", "nodes", "edges", "list", "elements", "element", "item", "parent",
     "firstname", "lastname", "department", "city", "country", "phone", "locale", "language",
@@ -161,6 +163,21 @@ def is_keyed(path: str, objects: Iterable[Object]) -> bool:
     if kinds == {"level"} or kinds == {"list", "level"}:
         return _are_levels(path, [(name, value) for name, value in members if not isinstance(value, list)])
     return kinds == {"flag"} or (kinds == {"list"} and not names <= _ACCESS_WORDS)
+
+
+def is_map(value: object) -> bool:
+    """Return whether all members of an object map a name to what it holds: to a list, or to such an object."""
+    if not isinstance(value, dict) or {*map(fold, value)} & (_OF_THINGS | _ACCESS_WORDS | _MEMBERS | {*ENVELOPES}):
+        return False
+    objects = [each for each in value.values() if isinstance(each, dict) and each]
+    lists = [each for each in value.values() if isinstance(each, list) and each]
+    if not all(isinstance(each, dict | list) for each in value.values()) or (objects and lists):
+        return False
+    if objects:
+        # Members such as `groups` and `roles` are attributes of one thing.
+        names = {fold(name) for each in objects for name in each}
+        return is_keyed("access", objects) and not names & (_ACCESS_WORDS | _MEMBERS)
+    return bool(lists) and all(isinstance(entry, str) for each in lists for entry in each)
 
 
 def entries_of(value: object) -> list[Object]:
