@@ -39,6 +39,7 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
     veza.find_payload,
     keyed_lists.find_keyed_lists,
     people.find_people,
+    holders.find_users_with_pairs,
     matrices.find_matrix,
     access.find_postgres_roles,
     access.find_sap_authorizations,

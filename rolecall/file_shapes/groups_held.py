@@ -24,7 +24,7 @@ _LIKELY = 0.4
 # If at most this many rows have a value, it may be the same in all of them by coincidence.
 _FEW = 2
 # Words in headers that say in which form a group is named, such as by its ID.
-_NAMING = {"id", "name", "code", "dn", "no", "number", "key", "display", "email", "mail", "address", "path", "guid"}
+NAMING = {"id", "name", "code", "dn", "no", "number", "key", "display", "email", "mail", "address", "path", "guid"}
 _NUMBERED = re.compile(r"(.*?[^\W\d])[ _.-]{0,20}[\[(]?\d{1,2}[\])]?")
 
 
@@ -111,7 +111,7 @@ class _Names(NamedTuple):
 
 
 def _names_in(column: Profile) -> _Names:
-    words = {word.removesuffix("s") for word in words_of(column.header)} - _NAMING
+    words = {word.removesuffix("s") for word in words_of(column.header)} - NAMING
     return _Names(words, words & HELD, {*values_of(column, column.separator)})
 
 

@@ -17,6 +17,7 @@ from rolecall.file_shapes.groups_held import (
 from rolecall.file_shapes.header_languages import TRANSLATED
 from rolecall.file_shapes.header_names import names_of, words_of
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
+from rolecall.file_shapes.numbered_pairs import NumberedPairs, add_pairs
 from rolecall.file_shapes.parts import Part, View, add_list
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.scoped_lists import name_with_scope
@@ -46,10 +47,11 @@ _FEW_ROWS = 20
 _MOSTLY = 0.5
 
 
-def held_by(view: View, everything: View, users: Part) -> list[Part]:
+def held_by(view: View, everything: View, users: Part, pairs: NumberedPairs | None) -> list[Part]:
     """Return the memberships and permissions of accounts; name unread columns in the evidence of the accounts.
 
-    `view` has only the rows of accounts, and `everything` also has the rows of groups.
+    `view` has only the rows of accounts, and `everything` also has the rows of groups. Neither has the columns of
+    `pairs`, which are the only permissions that are read if there are any.
     """
     lists = sorted((each for each in view.profiles if _lists_groups(each, users.fields)), key=_rank_of_list)
     held, numbered = held_together(lists), numbered_groups(everything)
@@ -57,11 +59,23 @@ def held_by(view: View, everything: View, users: Part) -> list[Part]:
     if rest := ", ".join(each.header for each in lists if each not in held):
         users.evidence.append(f"Memberships come from {_and(held)} alone; not read as memberships: {rest}")
     ticked = _ticked_permissions(view, users)
+    if pairs:
+        granted, ticked = [], []
     parts = _groups_of(everything, users, held, numbered) + [_listed_permissions(users, each) for each in granted]
     parts += [_permissions_across(users, ticked)] if ticked else []
     # Do not keep these columns as text of the account, because the text would change with each membership.
     users.ignore([*(numbered or [each.header for each in held]), *(each.header for each in [*granted, *ticked])])
-    return parts
+    return [*parts, *(_held_in_pairs(everything, users, pairs) if pairs else [])]
+
+
+def _held_in_pairs(view: View, users: Part, pairs: NumberedPairs) -> list[Part]:
+    """Return the permissions of numbered pairs."""
+    held, levels = (_and(series.profiles) for series in (pairs.held, pairs.levels))
+    evidence = [f"Columns with the same number belong together: the account has {levels} in {held}"]
+    part = _memberships(users, evidence, Content.PERMISSIONS)
+    add_pairs(view, part, pairs)
+    users.ignore(pairs.read)
+    return [part]
 
 
 def _groups_of(view: View, users: Part, held: Sequence[Profile], numbered: list[str]) -> list[Part]:

@@ -121,6 +121,11 @@ class View(msgspec.Struct):
                 fields["Username"] = Meaning(profile.header, "Username", fields["Username"].score, why)
                 return
 
+    def without(self, headers: Sequence[str]) -> "View":
+        """Return the view without some columns."""
+        profiles = [each for each in self.profiles if each.header not in headers]
+        return View(self.table, profiles, {each.header: each for each in profiles})
+
     def named(self, names: Iterable[str]) -> Profile | None:
         """Return the first column with one of these names.
 

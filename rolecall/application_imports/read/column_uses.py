@@ -106,7 +106,7 @@ def _given(headers: Sequence[str], section: Section) -> Iterator[tuple[str, str]
         made.update([same_header(field)] if is_there else [])
         yield from ((name, _DECIDES if decides else field) for name, decides in names)
     if shape.unpivot:
-        fields = dict.fromkeys((shape.unpivot.headers, shape.unpivot.cells))
+        fields = dict.fromkeys([shape.unpivot.cells] if beside(shape) else [shape.unpivot.headers, shape.unpivot.cells])
         made.update(map(same_header, fields))
         yield from ((header, " and ".join(fields)) for header in across)
     yield from ((condition.column, _DECIDES) for condition in shape.skip_rows_where)
@@ -143,6 +143,26 @@ def _is_in_matrix(header: str, section: Section) -> bool:
     if matrix.columns:
         return same_header(header) in map(same_header, matrix.columns)
     return same_header(header) not in {*map(same_header, matrix.keep), *map(same_header, section.columns)}
+
+
+def beside(shape: FileShape) -> dict[str, list[tuple[str, str]]]:
+    """Return the fields for which the headers of a matrix only say which other column has the value.
+
+    Each field has pairs of columns, such as `course1` of the matrix and `role1`, which is read beside it.
+    """
+    headers = shape.unpivot.headers if shape.unpivot else ""
+    found = {}
+    for field, pattern in shape.join.items() if headers else ():
+        parts = pattern_parts(pattern)
+        pairs = [pair for part in parts if isinstance(part, Placeholder) for pair in _read_beside(part, headers)]
+        if len(pairs) == len(parts):
+            found[field] = pairs
+    return found
+
+
+def _read_beside(part: Placeholder, headers: str) -> list[tuple[str, str]]:
+    tests = [text.partition("=") for name, text in part.filters if name == "when"]
+    return [(text, part.column) for name, _, text in tests if same_header(name) == same_header(headers)]
 
 
 def _names_in(pattern: str) -> list[tuple[str, bool]]:

@@ -6,6 +6,7 @@ import msgspec
 import polars as pl
 
 from rolecall.application_imports.read.accounting import left_out_in_words
+from rolecall.application_imports.read.column_uses import beside
 from rolecall.application_imports.read.columns import lay_out
 from rolecall.application_imports.read.doubtful_accounts import doubtful_accounts
 from rolecall.application_imports.read.keyed_values import BETWEEN, keyed_values, object_in
@@ -213,15 +214,19 @@ def _unpivot(table: ReadTable) -> Iterator[str]:
     assert matrix
     kept = {*matrix.keep, *table.group.columns}
     across = len(matrix.columns or [header for header in table.raw.headers if header not in kept])
-    if matrix.headers == matrix.cells:
+    if matrix.headers == matrix.cells or beside(table.shape):
         yield f"{matrix.cells} is read from {counted(across, 'column')}"
     else:
         yield f"The headers of {counted(across, 'column')} give {matrix.headers}; their cells give {matrix.cells}"
 
 
 def _join(table: ReadTable) -> Iterator[str]:
+    pairs = beside(table.shape)
     for field, pattern in table.shape.join.items():
-        if same_header(field) not in _STATUSES:
+        if field in pairs:
+            told = _listed([f"{column} for {held}" for held, column in pairs[field]], _MOST_COLUMNS)
+            yield f"{field} is the value of the column with the same number: {told}"
+        elif same_header(field) not in _STATUSES:
             yield f"{field} is built from {pattern_in_words(pattern)}"
 
 

@@ -1,0 +1,92 @@
+"""Read numbered columns that belong together, such as App 1 and Role 1, as one grant for each number."""
+
+from pathlib import Path
+
+from tests.file_shapes.test_exports import contents, imported, proposed
+from tests.file_shapes.test_states import asked
+
+
+def test_yes_and_no_beside_a_numbered_name_say_whether_it_is_granted(tmp_path: Path) -> None:
+    text = (
+        "User,Full Name,App 1,Access 1,App 2,Access 2\nada,Ada Byron,SAP,Yes,Payroll,No\nbob,Bob Kahn,Payroll,Yes,,\n"
+    )
+
+    found = imported(tmp_path, export=text)
+
+    assert set(found.rows("permissions", "username", "section", "permission", "access")) == {
+        ("ada", "", "SAP", "Grant"),
+        ("ada", "", "Payroll", "None"),
+        ("bob", "", "Payroll", "Grant"),
+    }
+
+
+def test_first_pair_may_have_no_number(tmp_path: Path) -> None:
+    text = (
+        "Login,Email,App,Permission,App 2,Permission 2\n"
+        "ada,ada@x.org,Sales,Owner,Finance,Member\nbob,bob@x.org,Sales,Member,,\n"
+    )
+
+    found = imported(tmp_path, export=text)
+
+    assert set(found.rows("permissions", "username", "section", "permission", "access")) == {
+        ("ada", "Sales", "Owner", "Grant"),
+        ("ada", "Finance", "Member", "Grant"),
+        ("bob", "Sales", "Member", "Grant"),
+    }
+
+
+def test_pairs_of_json_records_and_numbers_inside_headers_are_read(tmp_path: Path) -> None:
+    records = '[{"user": "ada", "app1 name": "SAP", "app1 role": "Owner", "app2 name": "CRM", "app2 role": "Member"}]'
+    table = "user,name,App1 Name,App1 Role,App2 Name,App2 Role\nada,Ada Byron,SAP,Owner,CRM,Member\n"
+
+    for text in (records, table):
+        found = imported(tmp_path, export=text)
+        assert set(found.rows("permissions", "section", "permission")) == {("SAP", "Owner"), ("CRM", "Member")}
+        assert found.active == {"ada"}
+
+
+def test_role_without_a_name_of_the_same_number_stays_a_group(tmp_path: Path) -> None:
+    text = (
+        "Login,Name,Phone 1,Phone 2,Role 1,Role 2\n"
+        "ada,Ada Byron,555-1,555-2,Admin,User\nbob,Bob Kahn,555-3,,User,Guest\n"
+    )
+
+    assert contents(tmp_path, export=text) == ["users", "memberships"]
+    assert ("ada", "Admin") in imported(tmp_path, export=text).memberships
+
+
+def test_end_dates_of_pairs_are_asked_about_and_do_not_end_accounts(tmp_path: Path) -> None:
+    text = (
+        "Login,Name,App 1,Role 1,End Date 1,App 2,Role 2,End Date 2\n"
+        "ada,Ada Byron,SAP,Owner,2020-01-31,CRM,Member,\nbob,Bob Kahn,SAP,Member,,,,\n"
+    )
+
+    assert asked(tmp_path, export=text) == [
+        "Not read: End Date 1. They may say more about each App and Role. Import without them?"
+    ]
+    assert "Active" not in proposed(tmp_path, export=text).connector["files"][0]["columns"].values()
+
+
+def test_column_with_the_name_of_the_field_is_asked_about(tmp_path: Path) -> None:
+    text = "Login,Email,App,Access,App 2,Access 2\nada,a@x.org,SAP,Yes,CRM,No\nbob,b@x.org,SAP,Yes,,\n"
+
+    assert asked(tmp_path, export=text) == [
+        "Access cannot be read beside columns with numbers; name it Access 1. Import without it?"
+    ]
+
+
+def test_columns_with_most_numbers_belong_to_the_roles(tmp_path: Path) -> None:
+    text = (
+        "username,firstname,lastname,cohort1,course1,role1,course2,role2\n"
+        "ada,Ada,Byron,staff,BIO,teacher,WIS,teacher\nbob,Bob,Kahn,4V,BIO,student,,\ncy,Cy,Dee,staff,,,,\n"
+    )
+
+    found = imported(tmp_path, export=text)
+
+    assert set(found.rows("permissions", "username", "section", "permission")) == {
+        ("ada", "BIO", "teacher"),
+        ("ada", "WIS", "teacher"),
+        ("bob", "BIO", "student"),
+    }
+    (file,) = proposed(tmp_path, export=text).files
+    assert [each.header for each in file.columns if each.may_be_access] == ["cohort1"]
