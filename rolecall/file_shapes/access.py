@@ -18,8 +18,7 @@ from rolecall.file_shapes.holders import (
     find_users,
     is_about_users,
 )
-from rolecall.file_shapes.keyed_members import read_keyed_members
-from rolecall.file_shapes.kinds import find_bindings, kind_column, share_column, skip_groups
+from rolecall.file_shapes.kinds import fields_of_grants, find_bindings, kind_column, share_column, skip_groups
 from rolecall.file_shapes.matrices import GRANTED
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.objects import find_object, tell_apart
@@ -202,7 +201,7 @@ def _with_people(view: View, pairs: Part, members: Profile) -> list[Part]:
 
 
 def find_permissions(view: View) -> list[Part]:
-    fields = view.fields(Content.PERMISSIONS)
+    fields = fields_of_grants(view, Content.PERMISSIONS)
     is_repeated = _use_repeated_people(view, fields, "Permission")
     if fields.get("Permission") is None or not {"Username", "Group"} & fields.keys():
         return []
@@ -311,7 +310,7 @@ def _names_rows(view: View, held: str) -> bool:
 
 
 def find_memberships(view: View) -> list[Part]:
-    fields = view.fields(Content.MEMBERSHIPS)
+    fields = fields_of_grants(view, Content.MEMBERSHIPS)
     is_repeated = _use_repeated_people(view, fields, "Group")
     if not {"Username", "Group"} <= fields.keys() or (is_about_users(view) and not is_repeated):
         return []

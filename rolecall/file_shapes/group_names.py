@@ -9,7 +9,7 @@ from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.groups_held import values_of
-from rolecall.file_shapes.kinds import kind_column
+from rolecall.file_shapes.kinds import is_spaced, kind_column, looks_like_group
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.values import read_rows
@@ -19,18 +19,6 @@ from rolecall.file_shapes.values import read_rows
 GROUPS = "groups"
 # Windows names that stand for the owner of any object, as `fold` returns them (without spaces).
 _OWNERS = {"ntauthority\\self", "creatorowner", "creatorgroup", "ownerrights"}
-_EVERYONE = {
-    "everyone", "everybody", "allusers", "authenticatedusers", "interactive", "public", "jeder", "toutlemonde",
-    "todos", "anonymouslogon", "allauthenticatedusers",
-}  # fmt: skip
-_GROUP = re.compile(
-    r"(?:^|[ ._\-\\])(?:admins|administrators|administratoren|administrateurs|administradores|users|guests|operators"
-    r"|groups?|teams?|gruppen?|groupes?|grupos?|benutzer|utilisateurs|usuarios|owners|members|readers|editors|managers"
-    r"|visitors|contributors|approvers|auditors|developers|computers|controllers)$",
-    re.IGNORECASE,
-)
-# In a Windows domain, names of groups often contain spaces, but logins rarely do.
-_SPACED = re.compile(r"[^\\@\s][^\\@]{0,63}\\[^\\@\s]{1,64} ")
 _MOST_SHOWN = 4
 _MOST_NAMED = 50
 
@@ -50,13 +38,13 @@ def ask_for_group_names(view: View, parts: Sequence[Part]) -> None:
                 f"Rows of {', '.join(owners)} are left out: the name stands for the owner of each object"
             )
         asked = {word for each in part.questions for choice in each.choices for word in choice.value.split(SEPARATOR)}
-        spaced = [name for name in names if _SPACED.match(name)]
+        spaced = [name for name in names if is_spaced(name)]
         found = [
             name
             for name in names
             if name not in owners
             and name not in asked
-            and (fold(name) in _EVERYONE or _GROUP.search(name) or (name in spaced and 2 * len(spaced) < len(names)))
+            and (looks_like_group(name) or (name in spaced and 2 * len(spaced) < len(names)))
         ]
         if found:
             _ask(part, held.header, found[:_MOST_NAMED])

@@ -31,10 +31,9 @@ _IDS = {"principalid", "objectid", "userid", "memberid", "granteeid", "assigneei
 # Columns with another name of the holder, used if there is no ID.
 _NAMES = {"displayname", "principalname", "principaldisplayname", "membername"}
 
-_OF_ACCOUNTS = {
-    "account", "user", "login", "enabled", "disabled", "locked", "suspended", "blocked", "principal", "assignee",
-    "member",
-}  # fmt: skip
+# Words in headers that name an account.
+ACCOUNTS = {"account", "user", "login", "principal", "assignee", "member"}
+_OF_ACCOUNTS = ACCOUNTS | {"enabled", "disabled", "locked", "suspended", "blocked"}
 
 
 def with_users(view: View, part: Part) -> list[Part]:
@@ -164,11 +163,13 @@ def _ask_for_state(view: View, part: Part) -> None:
     state = view.fields(Content.USERS, [each.header for each in part.fields.values()]).get("Active")
     is_opposite = state is not None and is_inverted(state.header)
     # A column such as Disabled beside an account concerns the account.
-    if state is None or state.score <= _SURE or _is_of_account(state.header) or (is_opposite and part.holder):
+    is_of_account = state is not None and (_is_of_account(state.header) or (is_opposite and part.holder is not None))
+    is_of_held = state is not None and _is_of_held(view, part, state.header)
+    if state is None or state.score <= _SURE or (is_of_account and not is_of_held):
         return
     ended = [word for word in view.by_header[state.header].distinct if ACTIVE.get(fold(word)) is is_opposite]
     if ended:
-        is_around = part.holder is not None and state.header in _around(view, part.holder)
+        is_around = is_of_held or (part.holder is not None and state.header in _around(view, part.holder))
         what = "not about the account" if is_around else "read as the state of the account"
         text = (
             f"{state.header} is {what if part.holder else 'not about accounts'}. Are rows with {', '.join(ended)} held?"
@@ -236,6 +237,7 @@ def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     key, taken = view.by_header[held.holder], [meaning.header for meaning in held.fields.values()]
     state = _state_of_grants(view, held)
     taken += [state.header] if state else []
+    taken += [each.header for each in view.profiles if _is_of_held(view, held, each.header)]
     person = _once(view, key).fields(Content.USERS, [held.holder, *taken, *_around(view, held.holder)])
     known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and _is_sure(each)}
     if "Name" in known and key.is_unique and view.by_header[known["Name"].header].names <= _SURE:
@@ -267,7 +269,10 @@ def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
 def _once(view: View, key: Profile) -> View:
     """Return a view with one row for each account, because repeated values are not recognized as names of people."""
     rows = dict(reversed(list(zip(key.cells, view.table.rows, strict=True))))
-    return view if key.is_unique else view_of(msgspec.structs.replace(view.table, rows=[*reversed(rows.values())]))
+    if key.is_unique:
+        return view
+    once = view_of(msgspec.structs.replace(view.table, rows=[*reversed(rows.values())]))
+    return once.without([header for header in once.by_header if header not in view.by_header])
 
 
 def _is_sure(meaning: Meaning) -> bool:
@@ -311,6 +316,19 @@ def _name_unread(view: View, part: Part) -> None:
 def _is_of_account(header: str) -> bool:
     """Return whether a header names the state of an account, rather than of a grant."""
     return bool(words_of(header) & _OF_ACCOUNTS)
+
+
+def _is_of_held(view: View, part: Part, header: str) -> bool:
+    """Return whether a column such as Enabled is the state of what is held: it differs between rows of an account.
+
+    All rows of a group or a permission have the same state, and some of them have several rows.
+    """
+    columns = [part.fields[each].header for each in ("Group", "Permission") if each in part.fields]
+    if words_of(header) & ACCOUNTS or part.holder is None or not columns:
+        return False
+    column, holder, held = view.by_header[header], view.by_header[part.holder], view.by_header[columns[0]]
+    is_state = column.statuses == 1 and len(column.distinct) > 1 and bool(words_of(header) & (_OF_ACCOUNTS | _STATUS))
+    return is_state and not held.is_unique and depends_on(column, held) and not depends_on(column, holder)
 
 
 def _is_of_grant(header: str) -> bool:

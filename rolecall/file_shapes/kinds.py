@@ -15,11 +15,40 @@ from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.profiles import Profile
 
-_GROUPS = re.compile(r"group|role|team|^share$|special ?identit|well-?known|anonymous|^everyone$", re.IGNORECASE)
-_USERS = re.compile(r"user|account|principal|person|login|member", re.IGNORECASE)
+_GROUPS = re.compile(
+    r"group|role|team|^share$|special ?identit|well-?known|anonymous|^everyone$|gruppe|grupo|gruppo", re.IGNORECASE
+)
+_USERS = re.compile(
+    r"user|account|principal|person|login|member|benutzer|utilisateur|usuario|utente|gebruiker", re.IGNORECASE
+)
+# Values that can only be kinds of holders, as `fold` returns them. Other words, such as Application, may also be kinds
+# of what is held.
+_ONLY_USERS = {
+    "user", "users", "u", "account", "accounts", "useraccount", "person", "aduser", "domainuser", "localuser",
+    "benutzer", "utilisateur", "usuario", "utente", "gebruiker",
+}  # fmt: skip
+_ONLY_GROUPS = {
+    "group", "groups", "g", "securitygroup", "adgroup", "domaingroup", "localgroup", "usergroup", "role", "roles",
+    "gruppe", "groupe", "grupo", "gruppo", "groep",
+}  # fmt: skip
+KIND = {"type", "kind", "typ", "tipo"}
+# Headers of kinds such as U/G.
+_BOTH = {"ug", "usergroup", "userorgroup"}
 _HELD = {"group", "role", "team", "entitlement", "permission", "privilege", "license", "access"}
 # Words that may occur beside those in `_HELD` in a header, such as Security Group Type.
 _KIND_OF_HELD = {"type", "kind", "security", "name"}
+_ALL = {
+    "everyone", "everybody", "allusers", "authenticatedusers", "interactive", "public", "jeder", "toutlemonde",
+    "todos", "anonymouslogon", "allauthenticatedusers",
+}  # fmt: skip
+_NAME_OF_GROUP = re.compile(
+    r"(?:^|[ ._\-\\])(?:admins|administrators|administratoren|administrateurs|administradores|users|guests|operators"
+    r"|groups?|teams?|gruppen?|groupes?|grupos?|benutzer|utilisateurs|usuarios|owners|members|readers|editors|managers"
+    r"|visitors|contributors|approvers|auditors|developers|computers|controllers)$",
+    re.IGNORECASE,
+)
+# In a Windows domain, names of groups often contain spaces, but logins rarely do.
+_SPACED = re.compile(r"[^\\@\s][^\\@]{0,63}\\[^\\@\s]{1,64} ")
 _MOST_KINDS = 8
 _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}
 _PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=\S)")
@@ -63,14 +92,77 @@ class Kinds(Profile):
 
 def kind_column(view: View) -> Kinds | None:
     """Return the column with the kind of each row, preferably one that has both users and groups."""
-    found = [Kinds(each.header, each.position, each.cells) for each in view.profiles if _names_kinds(each)]
+    named = [each for each in view.profiles if _names_kinds(each) or holder_beside(view, each)]
+    found = [Kinds(each.header, each.position, each.cells) for each in named]
     known = [kinds for kinds in found if _are_kinds(kinds)]
     return max(known, key=lambda kinds: bool(kinds.users), default=None)
 
 
 def _names_kinds(profile: Profile) -> bool:
-    endings = ("type", "kind", "typedesc", "grantedto", "objectclass", "isgroup")
-    return not _is_of_held(profile.header) and any(name.endswith(endings) for name in names_of(profile.header))
+    endings = (*KIND, "typedesc", "grantedto", "objectclass", "isgroup")
+    names = names_of(profile.header)
+    is_named = any(name.endswith(endings) for name in names) or (not _BOTH.isdisjoint(names) and tells_holders(profile))
+    return is_named and not _is_of_held(profile.header)
+
+
+def tells_holders(profile: Profile) -> bool:
+    """Return whether the values of a column say user in some rows and group in others, and nothing else."""
+    kinds = {fold(value) for value in profile.distinct}
+    return kinds <= _ONLY_USERS | _ONLY_GROUPS and bool(kinds & _ONLY_USERS) and bool(kinds & _ONLY_GROUPS)
+
+
+def holder_beside(view: View, kind: Profile) -> Profile | None:
+    """Return the column with the holders that `kind` is about, such as Entitlement beside Entitlement Type, or None.
+
+    Without such a column, it is the column of logins if the names beside the word for group look like groups.
+    """
+    about = words_of(kind.header) - KIND
+    if not tells_holders(kind) or not about:
+        return None
+    same = [each for each in view.profiles if each is not kind and words_of(each.header) == about]
+    login = view.fields(Content.PERMISSIONS, [kind.header, *(each.header for each in same)]).get("Username")
+    if login is None:
+        return next((each for each in same if _has_one_kind(each, kind)), None)
+    column = view.by_header[login.header]
+    return column if not same and _is_of_held(kind.header) and _are_told_apart(column, kind) else None
+
+
+def _has_one_kind(column: Profile, kind: Profile) -> bool:
+    """Return whether each value of a column occurs with one kind only."""
+    return len(set(zip(column.cells, kind.cells, strict=True))) == len(set(column.cells))
+
+
+def _are_told_apart(column: Profile, kind: Profile) -> bool:
+    """Return whether some names that `kind` calls groups look like groups, and none that it calls users does."""
+    found = {
+        (fold(word.strip()) in _ONLY_GROUPS, is_spaced(name) or looks_like_group(name))
+        for name, word in zip(column.cells, kind.cells, strict=True)
+    }
+    return (True, True) in found and (False, True) not in found and _has_one_kind(column, kind)
+
+
+def looks_like_group(name: str) -> bool:
+    """Return whether a name contains a word for a group, or stands for everyone."""
+    return fold(name) in _ALL or bool(_NAME_OF_GROUP.search(name))
+
+
+def is_spaced(name: str) -> bool:
+    return bool(_SPACED.match(name))
+
+
+def fields_of_grants(view: View, content: Content) -> dict[str, Meaning]:
+    """Return the fields of memberships or permissions, with the holder beside a column such as Entitlement Type."""
+    kinds = [each for each in view.profiles if tells_holders(each)]
+    holders = {each.header: holder for each in kinds if (holder := holder_beside(view, each))}
+    if not holders:
+        # A column that says user or group names no permission.
+        return view.fields(content, [each.header for each in kinds])
+    kind, holder = next(iter(holders.items()))
+    why = f"{kind} says that it names users and groups"
+    return {
+        "Username": Meaning(holder.header, "Username", 0.8, why),
+        **view.fields(content, [kind, holder.header]),
+    }
 
 
 def _is_of_held(header: str) -> bool:
