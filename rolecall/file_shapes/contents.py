@@ -17,6 +17,7 @@ from rolecall.file_shapes.own_headers import resolve_headers
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.sample_table import SampleTable
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.unread_locks import ask_for_unread_locks
 from rolecall.file_shapes.values import add_dates, add_words
 
 # The key of an answer that sets the header line.
@@ -80,6 +81,8 @@ def _finished(view: View, part: Part) -> Part:
     if part.content == Content.USERS:
         # Only the first value of these lists is read; do not keep the whole list as metadata too.
         part.ignore(source for path, source in view.table.paths.items() if path == f"{source}[0]")
+    if part.content == Content.USERS:
+        ask_for_unread_locks(view, part)
     if part.content in (Content.USERS, Content.GROUPS):
         useless = [profile.header for profile in view.profiles if profile.is_useless]
         if useless:

@@ -23,7 +23,7 @@ SEPARATORS = {
     "line break": "\n", "several spaces": "  ", "JSON list": JSON,
 }  # fmt: skip
 # Fields whose column a question may ask for.
-FIELDS_ASKED = ("Username", "Active", "Status", "Permission")
+FIELDS_ASKED = ("Username", "Active", "Status", "Permission", "Locked")
 # The key of an answer that changes nothing; its value is the text of the question.
 KEEP = "keep"
 OUT_OF_DATE = "This form is out of date; choose again"

@@ -40,7 +40,7 @@ _ACTIVE = (
 # Headers that mean the opposite of active.
 _INACTIVE = (
     "disabled,isdisabled,suspended,issuspended,blocked,isblocked,block,blocksignin,deactivated,inactive,isinactive,archived"
-    ",blockcredential,blockcredentials,deleted,isdeleted,terminated,nsaccountlock,accountdisabled,revoked,isarchived,deaktiviert,kontodeaktiviert,inaktiv,desactive,inactif"
+    ",disable,frozen,isfrozen,barred,isbarred,onhold,blockcredential,blockcredentials,deleted,isdeleted,terminated,nsaccountlock,accountdisabled,revoked,isarchived,deaktiviert,kontodeaktiviert,inaktiv,desactive,inactif"
 )
 _DESCRIPTION = "description,desc,comment,comments,details,notes,note,remark,remarks,beschreibung,bemerkung,descripcion"
 WORDS: dict[Content, dict[str, str]] = {
@@ -139,6 +139,8 @@ TOKENS: dict[str, str] = {
     "Group": "roles,role,group,groups,grp,team,profile",
     "Permission": "perm,permission,privilege,entitlement",
 }
+# Words in headers of columns that say who is locked out.
+LOCKS = {"locked", "lock", "lockout", "lockedout", "islocked", "accountlocked", "gesperrt", "verrouille", "sperre"}
 # Words for inactive accounts. They are ignored if the header also has a word in WHEN or FEATURES.
 ENDED = {
     "disabled", "suspended", "deactivated", "inactive", "blocked", "terminated", "archived", "revoked", "deaktiviert",
@@ -179,7 +181,7 @@ OTHER_PEOPLE = {"manager", "supervisor", "reporting", "reports", "approver", "ow
 # Words in headers for things, other than the account, that can be enabled or active.
 FEATURES = {
     "password", "pwd", "mfa", "fa", "sv", "factor", "tfa", "otp", "saml", "public", "key", "license", "billing", "sso",
-    "email", "access", "cert", "sync", "security", "api",
+    "email", "access", "cert", "sync", "security", "api", "voicemail", "vm", "forwarding", "recording", "fax",
 }  # fmt: skip
 # Words in headers of yes/no columns that describe an account or a grant.
 FLAGS = {

@@ -21,7 +21,7 @@ from rolecall.file_shapes.header_names import (
     names_of,
     words_of,
 )
-from rolecall.file_shapes.header_words import FEATURES, HELD, KNOWN, OTHER_PEOPLE, TOKENS, WHEN, WORDS
+from rolecall.file_shapes.header_words import FEATURES, HELD, KNOWN, LOCKS, OTHER_PEOPLE, TOKENS, WHEN, WORDS
 from rolecall.file_shapes.profiles import Profile
 
 _CERTAIN = 0.9
@@ -134,7 +134,7 @@ def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
     if "Active" in fields and is_status and not words_of(profile.header) & FEATURES:
         yield Meaning(profile.header, "Active", 0.45, f"its values are {', '.join(profile.distinct[:3])}")
     words = words_of(profile.header)
-    is_known = any(name in KNOWN for name in names_of(profile.header)) or words & (OTHER_PEOPLE | HELD)
+    is_known = any(name in KNOWN for name in names_of(profile.header)) or words & (OTHER_PEOPLE | HELD | LOCKS)
     if "Name" in fields and not is_known and profile.names > 0.9 and len(profile.distinct) > len(profile.values) / 2:
         yield Meaning(profile.header, "Name", 0.4, "its values look like names")
 

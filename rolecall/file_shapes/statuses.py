@@ -19,6 +19,7 @@ from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.values import proposed_meaning
 
 _ENDED = re.compile(
     r"(?:deactivat|disabl|delet|revok|lock|suspend|archiv|block)\w{0,40}[ _-]*(?:date|on|at|time)\b", re.IGNORECASE
@@ -133,12 +134,18 @@ def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
 
 def _ask_for_unread(part: Part, best: str, others: Sequence[Profile]) -> None:
     """Ask which column says who is active if an unread column has both known and unknown words for a status."""
-    unknown = [(each.header, word) for each in others if each.statuses for word in each.unknown_statuses[:1]]
+    unknown = [(each.header, word) for each in others for word in _doubtful_words(each)[:1]]
     if unknown:
         header, word = unknown[0]
         text = f"{best} says who is active, and {header} is {word} in some rows. Which column says who is active?"
         choices = [ProposedChoice(each, "Active", each) for each in (best, header)]
         part.questions = [*part.questions, OpenQuestion(text, choices)]
+
+
+def _doubtful_words(column: Profile) -> list[str]:
+    """Return the unknown words of a status; without a known one, only those that probably mean not active."""
+    words = column.unknown_statuses
+    return words if column.statuses else [word for word in words if proposed_meaning(word) == "No"]
 
 
 def _combine(part: Part, columns: Sequence[Profile]) -> bool:

@@ -10,7 +10,7 @@ from rolecall.applications.field_words import ACTIVE, DATE_FIELDS, NO_DATE, WORD
 from rolecall.applications.file_shape import ANY_OTHER, RowCondition
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import counted, fold
-from rolecall.file_shapes.header_names import names_of
+from rolecall.file_shapes.header_names import is_inverted, names_of
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import DATES, EXCEL, Profile, is_serial
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
@@ -111,6 +111,11 @@ def _blank_words(view: View, part: Part, column: Profile, words: list[str]) -> N
         part.shape["blank"] = sorted({*part.shape.get("blank", []), *only_here})
 
 
+def proposed_meaning(word: str) -> str | None:
+    """Return Yes or No if a word of a status probably means active or not active."""
+    return _GUESSED.get(_letters(word)) or _guess_phrase(word)
+
+
 def add_words(view: View, part: Part) -> None:
     """Propose meanings for the words in type, lock and status columns, and ask about unknown status words."""
     if kind := part.fields.get("Type"):
@@ -122,6 +127,7 @@ def add_words(view: View, part: Part) -> None:
         is_known = ANY_OTHER in part.shape.get("values", {}).get(field, {})
         if (source := part.source(field)) is not None and not is_known:
             _ask_for_words(part, field, read_rows(view, part, source))
+            _ask_for_words_of_others(view, part, field, source)
 
 
 def read_rows(view: View, part: Part, header: str) -> Profile:
@@ -149,8 +155,10 @@ def _add_locks(view: View, part: Part) -> None:
             values["Locked"] = {**dict.fromkeys(reasons, "Yes"), **({} if column.is_filled else {ANY_OTHER: "Yes"})}
             part.evidence.append(f"{locked.header} says why accounts are locked: {', '.join(reasons)[:80]}")
     active = part.source("Active") if part.content == Content.USERS and locked is None else None
+    states = list(dict.fromkeys([*([active] if active else []), *_asked_for(view, part, "Active")]))
+    active = next((each for each in states if any(map(_LOCKED.search, view.by_header[each].distinct))), None)
     words = [word for word in view.by_header[active].distinct if _LOCKED.search(word)] if active else []
-    if active and words:
+    if active and words and locked is None and part.content == Content.USERS:
         part.shape.setdefault("join", {})["Locked"] = f"{{{active}}}"
         values["Locked"] = {**dict.fromkeys(words, "Yes"), ANY_OTHER: "No"}
         part.evidence.append(f"{', '.join(words[:3])} in {active} means that the account is locked")
@@ -203,6 +211,29 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
         if guess := guessed.get(_letters(word) or word) or _guess_phrase(word):
             part.shape.setdefault("values", {}).setdefault(field, {})[word] = values[guess]
         part.questions = [*part.questions, question_about(column.header, word, field, values, guess)]
+
+
+def _asked_for(view: View, part: Part, field: str) -> list[str]:
+    """Return the columns that a question offers for a field."""
+    offered = [choice for question in part.questions for choice in question.choices if choice.key == field]
+    return [choice.value for choice in offered if choice.value in view.by_header]
+
+
+def _ask_for_words_of_others(view: View, part: Part, field: str, source: str) -> None:
+    """Ask what the unknown words mean in columns that a person may choose in place of `source`."""
+    known = view.by_header[source].distinct
+    for header in [each for each in dict.fromkeys(_asked_for(view, part, field)) if each != source]:
+        column, yes = read_rows(view, part, header), not is_inverted(header)
+        values = {"Yes": "Yes" if yes else "No", "No": "No" if yes else "Yes"}
+        values = values if field == "Active" else {each: _IDENTITY_WORDS[value] for each, value in values.items()}
+        doubtful, guessed = _guesses(field, column)
+        unknown = [each for each in column.distinct if fold(each) not in WORDS[field].keys() - doubtful]
+        for word in [each for each in unknown if each not in known][:12]:
+            if guess := guessed.get(_letters(word) or word) or _guess_phrase(word):
+                part.shape.setdefault("values", {}).setdefault(field, {}).setdefault(word, values[guess])
+            asked = question_about(header, word, field, values, guess)
+            text = asked.text.replace("mean?", "mean if this column says who is active?")
+            part.questions = [*part.questions, OpenQuestion(text, asked.choices)]
 
 
 def question_about(

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rolecall.applications.model import Content
+from rolecall.file_shapes.draft_answers import answer
 from rolecall.file_shapes.proposals import Chosen, propose
 from rolecall.file_shapes.sample import sample_of
 from tests.application_imports.reading import Outcome, read_files
@@ -224,6 +225,57 @@ def test_users_are_derived_from_a_chosen_content(tmp_path: Path) -> None:
 
 def test_disabled_feature_is_not_the_state_of_the_account(tmp_path: Path) -> None:
     text = "Username,Enabled,Disabled Multifactor\nada,1,1\nbob,0,0\ncy,1,0\n"
+
+    found = imported(tmp_path, users=text)
+
+    assert (found.active, found.inactive) == ({"ada", "cy"}, {"bob"})
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "question", "pattern"),
+    [
+        ("Admin Locked", ("No", "Yes"), "Admin Locked is Yes for 1 account", "{Admin Locked|unless(Admin Locked=No)}"),
+        (
+            "Lockout Time",
+            ("0", "2026-11-02"),
+            "Lockout Time is 2026-11-02 for 1",
+            "{Lockout Time|unless(Lockout Time=0)",
+        ),
+        ("Lock Reason", ("", "Too many tries"), "Lock Reason is Too many tries for 1", "{Lock Reason|as(Yes)}"),
+    ],
+)
+def test_lock_that_is_not_read_is_asked_about(
+    tmp_path: Path, header: str, cells: tuple[str, str], question: str, pattern: str
+) -> None:
+    first = "Locked," if header == "Admin Locked" else ""
+    rows = [f"{name},Active,{'No,' if first else ''}{cell}\n" for name, cell in zip(("ada", "bob"), cells, strict=True)]
+
+    (part,) = proposed(tmp_path, users="".join([f"Login,Status,{first}{header}\n", *rows])).files[0].contents
+
+    (asked,) = part.questions
+    assert asked.text.startswith(question)
+    assert asked.choices[0].value.startswith(pattern.removesuffix("}"))
+
+
+def test_either_of_two_locks_is_read_after_the_answer(tmp_path: Path) -> None:
+    text = "Login,Status,Locked,Admin Locked\nada,Active,No,No\nbob,Active,Yes,No\ncy,Active,No,Yes\n"
+    proposal = proposed(tmp_path, users=text)
+    (section,) = proposal.connector["files"]
+    (asked,) = proposal.files[0].contents[0].questions
+
+    answer(section, asked.choices[0])
+
+    assert locked(read_files(tmp_path, [section], {section["name"]: text})) == {"bob", "cy"}
+
+
+def test_columns_about_the_number_of_locks_and_privileges_to_lock_are_no_locks(tmp_path: Path) -> None:
+    text = "Login,Name,Status,Lock Count,Lock Policy\nada,Ada Byron,Active,0,Strict\nbob,Bob Kahn,Active,3,Strict\n"
+
+    assert asked(tmp_path, users=text) == []
+
+
+def test_feature_that_is_enabled_is_no_status_of_accounts(tmp_path: Path) -> None:
+    text = "Login,Name,Disable,VM Enabled,Voicemail Enabled\nada,Ada Byron,0,1,1\nbob,Bob Kahn,1,1,1\ncy,Cy Dee,0,0,0\n"
 
     found = imported(tmp_path, users=text)
 

@@ -1,0 +1,65 @@
+"""Ask about columns that may say who is locked out, but are not read."""
+
+import re
+
+from rolecall.applications.field_words import LOCKED, NO_DATE, NOTHING_HELD
+from rolecall.core.secret_names import looks_secret
+from rolecall.core.text import counted, fold
+from rolecall.file_shapes.ending import AS_PROPOSED
+from rolecall.file_shapes.header_names import is_feature, words_of
+from rolecall.file_shapes.header_words import LOCKS
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+
+# Words in headers of numbers and rules about locks.
+_ABOUT_LOCKS = {"count", "counter", "attempts", "number", "threshold", "duration", "policy", "days", "minutes", "max"}
+_NOTHING = {fold(word) for word in NOTHING_HELD} | {"0"}
+_MOST_WORDS, _MOST_SHOWN = 8, 3
+_FITS_FILTER = re.compile(r"[^{}()|]*")
+
+
+def ask_for_unread_locks(view: View, part: Part) -> None:
+    """Ask about each further column of locks, and without any such column about reasons and times of locks."""
+    origin = part.origin("Locked")
+    for column in view.profiles:
+        is_state = all(fold(word) in LOCKED for word in column.distinct)
+        is_detail = origin is not None and (not is_state or part.source("Locked") is None)
+        if is_detail or not _may_lock(column) or _is_used(part, column.header):
+            continue
+        open = [word for word in column.distinct if _is_open(word) or (column.is_dated and fold(word) in NO_DATE)]
+        locked = [word for word in column.distinct if word not in open]
+        if locked and len(open) <= _MOST_WORDS and all(map(_FITS_FILTER.fullmatch, open)):
+            _ask(part, column, locked, open, "" if is_state else "|as(Yes)")
+
+
+def _may_lock(column: Profile) -> bool:
+    words = words_of(column.header)
+    is_about = bool(words & LOCKS) and not words & _ABOUT_LOCKS and not is_feature(column.header)
+    return is_about and bool(column.values) and not looks_secret(column.header)
+
+
+def _is_used(part: Part, header: str) -> bool:
+    """Return whether a content reads a column, another one does (it is ignored then), or a question names it."""
+    patterns = " ".join(part.shape.get("join", {}).values())
+    asked = any(choice.value == header for question in part.questions for choice in question.choices)
+    used = [*part.columns, *part.shape.get("ignore", [])]
+    return asked or header in used or any(f"{sign}{header}{end}" in patterns for sign, end in _PLACES)
+
+
+_PLACES = (("{", "|"), ("{", "}"), ("|or(", ")"))
+
+
+def _is_open(word: str) -> bool:
+    return LOCKED.get(fold(word)) is False or fold(word) in _NOTHING
+
+
+def _ask(part: Part, column: Profile, locked: list[str], open: list[str], filters: str) -> None:
+    header, other = column.header, part.source("Locked")
+    count = counted(sum(cell.strip() in locked for cell in column.cells), "account")
+    text = f"{header} is {', '.join(locked[:_MOST_SHOWN])} for {count}, and is not read. Are they locked?"
+    unless = "".join(f"|unless({header}={word})" for word in open)
+    pattern = f"{{{header}{unless}{filters}{f'|or({other})' if other else ''}}}"
+    yes = f"Yes, by {header} or {other}" if other else f"Yes, by {header}"
+    choices = [ProposedChoice(yes, "join.Locked", pattern), ProposedChoice("No", "Locked", AS_PROPOSED)]
+    part.questions = [*part.questions, OpenQuestion(text, choices)]
