@@ -119,3 +119,22 @@ def test_locked_accounts_in_other_encodings_are_read(tmp_path: Path) -> None:
         found = imported(tmp_path, users=content)
         assert found.rows("users", "username", "is_locked") == [("ada", False), ("bob", True)]
     assert "1.234,50" in str(found.rows("users", "metadata"))
+
+
+def test_other_columns_that_may_be_the_username_are_named(tmp_path: Path) -> None:
+    rows = [
+        f"{n}0{n},{n},{name},{name}@x.org,5550{n},{n}.50,Active\n" for n, name in enumerate(("ada", "bob", "cy"), 1)
+    ]
+    text = "".join(["Extension,ID,AuthID,Mail,Phone Number,Balance,Status\n", *rows])
+
+    (part,) = proposed(tmp_path, users=text).files[0].contents
+
+    assert "Username is Mail. Also different in every row: Extension, ID, AuthID" in part.statements
+
+
+def test_numbers_beside_a_column_called_username_are_not_named(tmp_path: Path) -> None:
+    text = "Username,ID,Alias,Status\nada,1,a,Active\nbob,2,b,Active\ncy,3,c,Active\n"
+
+    (part,) = proposed(tmp_path, users=text).files[0].contents
+
+    assert "Username is Username. Also different in every row: Alias" in part.statements

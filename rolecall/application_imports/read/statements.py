@@ -1,5 +1,6 @@
 """State in plain words, with counts, what each setting of a file does, so that people can check every assumption."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -7,7 +8,7 @@ import polars as pl
 
 from rolecall.application_imports.read.accounting import left_out_in_words
 from rolecall.application_imports.read.column_uses import beside
-from rolecall.application_imports.read.columns import lay_out
+from rolecall.application_imports.read.columns import ALIASES, lay_out
 from rolecall.application_imports.read.doubtful_accounts import doubtful_accounts
 from rolecall.application_imports.read.keyed_values import BETWEEN, keyed_values, object_in
 from rolecall.application_imports.read.pattern_words import pattern_in_words
@@ -15,13 +16,18 @@ from rolecall.application_imports.read.rows import FileRows
 from rolecall.application_imports.read.sources import InputGroup
 from rolecall.application_imports.read.table import Table
 from rolecall.application_imports.read.unlisted import derived_in_words
-from rolecall.applications.file_shape import ANY_OTHER, JSON, FileShape
+from rolecall.applications.file_shape import ANY_OTHER, JSON, FileShape, Placeholder, pattern_parts
 from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import counted
 
 _MOST_WORDS, _MOST_COLUMNS, _LONGEST = 6, 4, 40
 _LOGIN, _GUID = r"^\s*[A-Za-z][\w.$@\\-]*\s*$", r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}"
+# Short numbers below such headers may name accounts, unlike amounts and the numbers of phones.
+_NUMBER = r"^\s*\d{1,10}\s*$"
+_NUMBERED = re.compile(
+    r"^(?!.*(?:phone|mobile|fax|tel)).*(?:id|number|no|nr|code|key|ext|extension|nummer|num)\.?$", re.IGNORECASE
+)
 _LEAST_ROWS = 3
 # Columns of last logins begin with the same two words, such as `Last seen`, and contain dates.
 _BEGINNING, _DATED = 2, r"\d{1,4}[-/. ]\w{1,9}[-/. ]\d{2,4}"
@@ -93,26 +99,39 @@ def _left_out(table: ReadTable) -> Iterator[str]:
 
 
 def _username(table: ReadTable) -> Iterator[str]:
-    """Name other columns that could be the username, because each row has a different login-like value."""
+    """Name other columns that could be the username, because each row has a different login-like value.
+
+    Numbers, such as those of extensions, may be usernames too, unless the username has its usual header.
+    """
     source = _source(table, "Username")
-    frame = table.raw.frame
+    frame = table.read.frame.select("line").unique().join(table.raw.frame, on="line")
     if source is None or frame.height < _LEAST_ROWS:
         return
+    own = {same_header(name) for name in _columns_of(source)}
+    is_usual = not own.isdisjoint(map(same_header, ("Username", *ALIASES["Username"])))
     unique = [
         header
         for i, header in enumerate(table.raw.headers)
-        if header not in source
+        if same_header(header) not in own
         and not looks_secret(header)
         and table.group.columns.get(header, "Email") == "Email"
-        and _may_be_username(frame.get_column(str(i)))
+        and _may_be_username(header, frame.get_column(str(i)), is_usual=is_usual)
     ]
     if unique:
         yield f"Username is {_in_words(source)}. Also different in every row: {_listed(unique, _MOST_COLUMNS)}"
 
 
-def _may_be_username(cells: pl.Series) -> bool:
+def _may_be_username(header: str, cells: pl.Series, *, is_usual: bool) -> bool:
+    is_number = not is_usual and bool(_NUMBERED.search(header)) and bool(cells.str.contains(_NUMBER).all())
     is_unique = cells.n_unique() == len(cells)
-    return is_unique and bool(cells.str.contains(_LOGIN).all()) and not cells.str.contains(_GUID).any()
+    is_login = is_number or bool(cells.str.contains(_LOGIN).all())
+    return is_unique and is_login and not cells.str.contains(_GUID).any()
+
+
+def _columns_of(source: str) -> list[str]:
+    """Return the columns that a field is read from: a column, or those in a pattern."""
+    parts = pattern_parts(source) if "{" in source and "}" in source else [Placeholder(source, [])]
+    return [part.column for part in parts if isinstance(part, Placeholder)]
 
 
 def _last_logins(table: ReadTable) -> Iterator[str]:
