@@ -15,6 +15,7 @@ from rolecall.file_shapes.header_names import is_inverted, names_of, words_of
 from rolecall.file_shapes.holders import PERSON, choose_username, depends_on
 from rolecall.file_shapes.kinds import kind_column, skip_groups
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
+from rolecall.file_shapes.numbered_pairs import ask_for_others
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
@@ -42,6 +43,7 @@ def with_users(view: View, part: Part) -> list[Part]:
     Otherwise derive the users from the usernames, if the file has usernames.
     """
     _name_unread(view, part)
+    ask_for_others(view, part)
     ask_for_ended(view, part)
     _use_ids(view, part)
     _ask_for_blank(view, part)

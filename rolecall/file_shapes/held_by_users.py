@@ -17,7 +17,7 @@ from rolecall.file_shapes.groups_held import (
 from rolecall.file_shapes.header_languages import TRANSLATED
 from rolecall.file_shapes.header_names import names_of, words_of
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
-from rolecall.file_shapes.numbered_pairs import NumberedPairs, add_pairs
+from rolecall.file_shapes.numbered_pairs import Numbered, NumberedPairs, add_pairs, ask_for_details
 from rolecall.file_shapes.parts import Part, View, add_list
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.scoped_lists import name_with_scope
@@ -47,11 +47,11 @@ _FEW_ROWS = 20
 _MOSTLY = 0.5
 
 
-def held_by(view: View, everything: View, users: Part, pairs: NumberedPairs | None) -> list[Part]:
+def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list[Part]:
     """Return the memberships and permissions of accounts; name unread columns in the evidence of the accounts.
 
     `view` has only the rows of accounts, and `everything` also has the rows of groups. Neither has the columns of
-    `pairs`, which are the only permissions that are read if there are any.
+    `beside`. If these have pairs, no other permissions are read.
     """
     lists = sorted((each for each in view.profiles if _lists_groups(each, users.fields)), key=_rank_of_list)
     held, numbered = held_together(lists), numbered_groups(everything)
@@ -59,28 +59,34 @@ def held_by(view: View, everything: View, users: Part, pairs: NumberedPairs | No
     if rest := ", ".join(each.header for each in lists if each not in held):
         users.evidence.append(f"Memberships come from {_and(held)} alone; not read as memberships: {rest}")
     ticked = _ticked_permissions(view, users)
-    if pairs:
+    if beside.pairs:
         granted, ticked = [], []
-    parts = _groups_of(everything, users, held, numbered) + [_listed_permissions(users, each) for each in granted]
+    parts = _groups_of(everything, users, held, numbered, beside.details) + [
+        _listed_permissions(users, each) for each in granted
+    ]
     parts += [_permissions_across(users, ticked)] if ticked else []
     # Do not keep these columns as text of the account, because the text would change with each membership.
     users.ignore([*(numbered or [each.header for each in held]), *(each.header for each in [*granted, *ticked])])
-    return [*parts, *(_held_in_pairs(everything, users, pairs) if pairs else [])]
+    return [*parts, *(_held_in_pairs(everything, users, beside.pairs) if beside.pairs else [])]
 
 
 def _held_in_pairs(view: View, users: Part, pairs: NumberedPairs) -> list[Part]:
     """Return the permissions of numbered pairs."""
-    held, levels = (_and(series.profiles) for series in (pairs.held, pairs.levels))
-    evidence = [f"Columns with the same number belong together: the account has {levels} in {held}"]
+    held, level = pairs.pairs[0]
+    evidence = [f"Columns with the same number belong together: {level.header} says what is held in {held.header}"]
     part = _memberships(users, evidence, Content.PERMISSIONS)
     add_pairs(view, part, pairs)
     users.ignore(pairs.read)
     return [part]
 
 
-def _groups_of(view: View, users: Part, held: Sequence[Profile], numbered: list[str]) -> list[Part]:
+def _groups_of(
+    view: View, users: Part, held: Sequence[Profile], numbered: list[str], details: Sequence[Profile]
+) -> list[Part]:
     if numbered:
-        return [_numbered_memberships(view, users, numbered)]
+        part = _numbered_memberships(view, users, numbered)
+        ask_for_details(part, details, f"group in {', '.join(numbered[:2])}")
+        return [part]
     return (
         [_memberships_together(users, held)]
         if len(held) > 1
@@ -145,7 +151,7 @@ def _last_name(profile: Profile) -> str:
 
 def _numbered_memberships(view: View, users: Part, groups: list[str]) -> Part:
     """Return the memberships of columns with one group each. Unpivot these columns and keep the others."""
-    keep = [each.header for each in view.profiles if each.header not in groups]
+    keep = [header for header in view.table.headers if header not in groups]
     part = _memberships(users, [f"{', '.join(groups[:3])} each name one group of the account"])
     part.shape["unpivot"] = {"keep": keep, "headers": "Group", "cells": "Group"}
     return part

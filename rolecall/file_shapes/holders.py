@@ -14,7 +14,7 @@ from rolecall.file_shapes.header_names import is_link, names_of, words_of
 from rolecall.file_shapes.held_by_users import held_by
 from rolecall.file_shapes.kinds import people_among, skip_groups
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
-from rolecall.file_shapes.numbered_pairs import numbered_pairs
+from rolecall.file_shapes.numbered_pairs import numbered_columns, numbered_pairs
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.realms import name_with_realm
@@ -43,9 +43,8 @@ def find_users(view: View) -> list[Part]:
     entries = len(view.table.rows)
     view, conditions = people_in(view)
     left_out = entries - len(view.table.rows)
-    pairs = numbered_pairs(view)
-    everything = view.without(pairs.headers if pairs else [])
-    view = people_among(view).without(pairs.headers if pairs else [])
+    numbered = numbered_columns(view)
+    everything, view = view.without(numbered.headers), people_among(view).without(numbered.headers)
     fields = view.fields(Content.USERS)
     shape: dict[str, Any] = {}
     evidence = [f"Entries that are not people are left out: {left_out:,} in the sample"] if left_out else []
@@ -59,7 +58,7 @@ def find_users(view: View) -> list[Part]:
     if key and {"Name", "First Name", "Email"} & fields.keys():
         evidence.append(f"Columns of accounts: {', '.join(sorted(PERSON & fields.keys()))}")
     decide_active(view, part)
-    parts = [part, *(held_by(view, everything, part, pairs) if key else [])]
+    parts = [part, *(held_by(view, everything, part, numbered) if key else [])]
     for each in parts:
         each.skip_rows(*conditions)
         skip_groups(everything, each)

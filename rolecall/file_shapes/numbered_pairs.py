@@ -1,7 +1,7 @@
 """Read numbered columns that belong together, such as course1 and role1: the columns of a number give one grant."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from rolecall.applications.field_words import NO_ACCESS, NOTHING_HELD, REFUSES
@@ -10,7 +10,7 @@ from rolecall.applications.model import same_header
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import counted, fold
 from rolecall.file_shapes.ending import AS_PROPOSED
-from rolecall.file_shapes.groups_held import NAMING
+from rolecall.file_shapes.groups_held import NAMING, numbered_groups
 from rolecall.file_shapes.header_names import is_about_person, names_access, words_of
 from rolecall.file_shapes.header_words import OTHER_PEOPLE, SCOPES
 from rolecall.file_shapes.parts import Part, View
@@ -31,6 +31,7 @@ LEVELS = {word for words in _LEVELS for word in words}
 _PERSONAL = OTHER_PEOPLE | {
     "phone", "telephone", "mobile", "fax", "mail", "email", "address", "street", "city", "zip", "country", "language",
     "skill", "question", "answer", "contact", "reference", "dependent", "child", "comment", "note", "custom",
+    "description", "desc",
 }  # fmt: skip
 _STATES = {"status", "state", "active", "enabled", "suspended", "disabled", "locked"}
 _PLACES = SCOPES | {"course", "courses", "cohort", "module", "site", "location", "department", "company", "school"}
@@ -39,6 +40,8 @@ _AROUND = " _.-[]()#"
 _NOTHING = {fold(word) for word in (*NOTHING_HELD, *REFUSES)} | NO_ACCESS - {""}
 _MOST_NAMED = 4
 _LONGEST_NUMBER = 2
+# The maximum length of a pattern, and the length of what is around the two headers of a pair in it.
+_LONGEST_PATTERN, _AROUND_HEADERS = 2_048, 32
 _NO = ("No", "N", "False", "0")
 
 
@@ -51,6 +54,9 @@ class _Series(NamedTuple):
     @property
     def profiles(self) -> list[Profile]:
         return list(self.columns.values())
+
+    def without(self, numbers: Set[int]) -> "_Series":
+        return _Series(self.name, {n: column for n, column in self.columns.items() if n not in numbers})
 
 
 class NumberedPairs(NamedTuple):
@@ -83,9 +89,64 @@ def numbered_pairs(view: View) -> NumberedPairs | None:
             if held:
                 best = min(held, key=lambda each: _rank(each, levels))
                 others = [each for each in series if each not in (best, levels) and _is_among(each, best, levels)]
-                further = [each for each in others if _may_matter(each)]
-                return NumberedPairs(best, levels, [column for each in further for column in each.profiles])
+                further = [column for each in others if _may_matter(each) for column in each.profiles]
+                return _fitting(NumberedPairs(best, levels, further))
     return None
+
+
+def _fitting(found: NumberedPairs) -> NumberedPairs:
+    """Leave out the pairs that no longer fit into a pattern; they are further columns then."""
+    length, left = 0, set[int]()
+    for n, column in found.held.columns.items():
+        if level := found.levels.columns.get(n):
+            length += len(column.header) + len(level.header) + _AROUND_HEADERS
+        left |= {n} if length > _LONGEST_PATTERN else set()
+    held, levels = found.held.without(left), found.levels.without(left)
+    columns = [each.columns[n] for each in (found.held, found.levels) for n in sorted(left & each.columns.keys())]
+    return NumberedPairs(held, levels, [*found.further, *columns])
+
+
+def ask_for_others(view: View, part: Part) -> None:
+    """Ask about further columns of groups or permissions if one of several columns with numbers is read."""
+    for meaning in [part.fields[each] for each in ("Group", "Permission") if each in part.fields]:
+        series = next((each for each in _numbered(view) if _has(each, meaning.header)), None)
+        if others := [each.header for each in series.profiles if each.header != meaning.header] if series else []:
+            _ask(part, f"Only {meaning.header} is read. Not read: {_listed(others)}. Import without them?")
+
+
+def _has(series: _Series, header: str) -> bool:
+    return any(each.header == header for each in series.profiles)
+
+
+class Numbered(NamedTuple):
+    """Numbered columns that say nothing about the account itself: pairs, or else what is said about numbered groups."""
+
+    pairs: NumberedPairs | None
+    details: list[Profile]
+
+    @property
+    def headers(self) -> list[str]:
+        return [*(self.pairs.headers if self.pairs else []), *(each.header for each in self.details)]
+
+
+def numbered_columns(view: View) -> Numbered:
+    pairs = numbered_pairs(view)
+    return Numbered(pairs, [] if pairs else _details(view, numbered_groups(view)))
+
+
+def _details(view: View, groups: Sequence[str]) -> list[Profile]:
+    """Return columns that may say more about the groups of the same number, such as when a membership ends."""
+    series = list(_numbered(view))
+    named = next((each for each in series if {column.header for column in each.profiles} >= {*groups}), None)
+    others = [each for each in series if groups and named and each is not named and _share_numbers(each, named)]
+    return [column for each in others if _is_detail(each) for column in each.profiles]
+
+
+def ask_for_details(part: Part, details: Sequence[Profile], what: str) -> None:
+    """Ask whether to import without these columns, which a shape cannot read beside the groups of their numbers."""
+    if details:
+        named = _listed([each.header for each in details])
+        _ask(part, f"Not read: {named}. They may say more about each {what}. Import without them?")
 
 
 def _numbered(view: View) -> Iterator[_Series]:
@@ -146,9 +207,12 @@ def _distance(series: _Series, levels: _Series) -> int:
 
 def _may_matter(series: _Series) -> bool:
     """Return whether columns may say more about a grant: its place, its state or when it ends."""
-    words = words_of(series.name)
-    is_about = names_access(series.name) or _names_place(series) or bool(words & _STATES)
-    return is_about or any(each.is_dated or each.ticks for each in series.profiles)
+    return names_access(series.name) or _names_place(series) or _is_detail(series)
+
+
+def _is_detail(series: _Series) -> bool:
+    is_state = bool(words_of(series.name) & _STATES)
+    return is_state or any(each.is_dated or each.ticks for each in series.profiles)
 
 
 def add_pairs(view: View, part: Part, found: NumberedPairs) -> None:
@@ -169,7 +233,8 @@ def add_pairs(view: View, part: Part, found: NumberedPairs) -> None:
     else:
         _refuse(part, found, across)
     if across.lower() in named:
-        _ask(part, f"{across} cannot be read beside columns with numbers; name it {across} 1. Import without it?")
+        text = f"{across} cannot be read beside columns with numbers; name it {across} 1. Import without it?"
+        _ask(part, text, "Yes, without it")
     _ask_for_unread(part, found)
 
 
@@ -205,9 +270,11 @@ def _cells(found: NumberedPairs) -> Iterator[tuple[str, str]]:
 def _ask_for_unread(part: Part, found: NumberedPairs) -> None:
     """Ask about numbered columns that are not read, and about levels without a name of what they are held in."""
     held, levels = found.held.name, found.levels.name
-    if found.further:
-        named = _listed([each.header for each in found.further])
-        _ask(part, f"Not read: {named}. They may say more about each {held} and {levels}. Import without them?")
+    ask_for_details(part, found.further, f"{held} and {levels}")
+    if lists := [each for each in found.levels.profiles if each.separator]:
+        example = max(lists[0].values, key=lambda value: value.count(str(lists[0].separator)))
+        text = f"{lists[0].header} may list several values, such as {example}. Import each cell as one name?"
+        _ask(part, text, "Yes, as one name")
     known = {level.header for _, level in found.pairs}
     alone = [cell for each in found.levels.profiles if each.header not in known for cell in each.values]
     alone += [level for name, level in _cells(found) if _is_nothing(name) and not _is_nothing(level)]
@@ -216,9 +283,8 @@ def _ask_for_unread(part: Part, found: NumberedPairs) -> None:
         _ask(part, f"Not read: {count} with a {levels} without a {held}, such as {alone[0]}. Import without them?")
 
 
-def _ask(part: Part, text: str) -> None:
-    choice = ProposedChoice("Yes, without them", "Username", AS_PROPOSED)
-    part.questions = [*part.questions, OpenQuestion(text, [choice])]
+def _ask(part: Part, text: str, label: str = "Yes, without them") -> None:
+    part.questions = [*part.questions, OpenQuestion(text, [ProposedChoice(label, "Username", AS_PROPOSED)])]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -123,7 +123,8 @@ class View(msgspec.Struct):
 
     def without(self, headers: Sequence[str]) -> "View":
         """Return the view without some columns."""
-        profiles = [each for each in self.profiles if each.header not in headers]
+        left = set(headers)
+        profiles = [each for each in self.profiles if each.header not in left]
         return View(self.table, profiles, {each.header: each for each in profiles})
 
     def named(self, names: Iterable[str]) -> Profile | None:

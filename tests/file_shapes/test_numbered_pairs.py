@@ -90,3 +90,44 @@ def test_columns_with_most_numbers_belong_to_the_roles(tmp_path: Path) -> None:
     }
     (file,) = proposed(tmp_path, export=text).files
     assert [each.header for each in file.columns if each.may_be_access] == ["cohort1"]
+
+
+def test_end_dates_of_numbered_groups_are_asked_about_and_do_not_end_accounts(tmp_path: Path) -> None:
+    text = (
+        "Login,Name,Role 1,End Date 1,Role 2,End Date 2\nada,Ada Byron,Clerk,2020-01-31,Boss,\nbob,Bob Kahn,Clerk,,,\n"
+    )
+
+    assert asked(tmp_path, export=text) == [
+        "Not read: End Date 1. They may say more about each group in Role 1, Role 2. Import without them?"
+    ]
+    found = imported(tmp_path, export=text)
+    assert found.active == {"ada", "bob"}
+    assert found.memberships == {("ada", "Clerk"), ("ada", "Boss"), ("bob", "Clerk")}
+
+
+def test_one_of_several_numbered_permissions_is_not_read_silently(tmp_path: Path) -> None:
+    text = (
+        "Login,Name,Permission 1,Description 1,Permission 2,Description 2\n"
+        "ada,Ada Byron,Clerk,All clerks,Boss,Bosses\nbob,Bob Kahn,Clerk,All clerks,,\n"
+    )
+
+    assert asked(tmp_path, export=text) == ["Only Permission 1 is read. Not read: Permission 2. Import without them?"]
+
+
+def test_level_with_several_values_is_asked_about(tmp_path: Path) -> None:
+    text = "Login,Name,Group 1,Role 1,Group 2,Role 2\nada,Ada Byron,Sales,R;W,HR,R\nbob,Bob Kahn,Sales,R,,\n"
+
+    assert asked(tmp_path, export=text) == [
+        "Role 1 may list several values, such as R;W. Import each cell as one name?"
+    ]
+
+
+def test_pairs_beyond_the_longest_pattern_are_asked_about(tmp_path: Path) -> None:
+    headers = [f"{word} {n}" for n in range(1, 61) for word in ("Application Name", "Application Role")]
+    cells = [text for n in range(1, 61) for text in (f"App{n}", f"R{n % 4}")]
+    text = f"Login,Name,{','.join(headers)}\nada,Ada Byron,{','.join(cells)}\n"
+
+    (question,) = asked(tmp_path, export=text)
+
+    assert question.startswith("Not read: Application Name 30, Application Name 31,")
+    assert len(imported(tmp_path, export=text).rows("permissions", "section")) == 29
