@@ -18,6 +18,7 @@ from rolecall.file_shapes.holders import (
     find_users,
     is_about_users,
 )
+from rolecall.file_shapes.keyed_members import read_keyed_members
 from rolecall.file_shapes.kinds import fields_of_grants, find_bindings, kind_column, share_column, skip_groups
 from rolecall.file_shapes.matrices import GRANTED
 from rolecall.file_shapes.meanings import Meaning

@@ -5,7 +5,7 @@ from typing import Any
 
 from rolecall.applications.model import Content
 from rolecall.core.secret_names import looks_secret
-from rolecall.file_shapes import access, grants_by_kind, holders, matrices, members, people, veza
+from rolecall.file_shapes import access, grants_by_kind, holders, keyed_lists, matrices, members, people, veza
 from rolecall.file_shapes.denials import refuse_access
 from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.header_names import names_access
