@@ -150,7 +150,7 @@ async def decided(db: Db, review: ReviewDetail, raw: Any) -> int:
 
 
 async def decide_most(db: Db, review: ReviewDetail) -> None:
-    """Decide the items of every other reviewer, all items of a reviewer at once."""
+    """Decide the items of every second reviewer; all items of one reviewer are decided at once."""
     for each in review.progress.reviewers[::2]:
         raw = {"decision": "Keep", "filters": {}, "reviewerId": str(each.reviewer.id), "comment": "as agreed"}
         await decided(db, review, raw)

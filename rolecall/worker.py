@@ -152,7 +152,7 @@ async def recheck_requests(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 async def remind_and_escalate(pool: Pool, config: Config, now: datetime) -> bool:
-    """Send reminders, and escalate requests that wait for too long; return whether more may be due."""
+    """Send reminders, and escalate requests that have waited too long; return whether more may be due."""
     async with pool.connection() as db, written_by(db, "reminders", by_system("remind_and_escalate", now)):
         return await reminders.remind_and_escalate(db, config.timezone, now)
 

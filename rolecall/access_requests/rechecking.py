@@ -30,7 +30,7 @@ _Controls = Mapping[UUID, set[UUID]]
 
 
 class RecordedConflict(msgspec.Struct, frozen=True):
-    """A conflict that a request was known to create for a person; `owner_id` owned the rule at the last check."""
+    """A conflict that the last check found for a request and a person; `owner_id` owned the rule at that time."""
 
     response: RuleResponse
     owner_id: UUID | None
@@ -173,10 +173,11 @@ def _helps(action: RequestAction, changes: GainsAndLosses, others: GainsAndLosse
 
 
 def _may_wait_for(other: OtherRequest, own: CheckedRequest, controls: _Controls) -> bool:
-    """Return whether a request may wait for the other one. If they could wait for each other, only the later one may.
+    """Return whether a request is allowed to wait for `other`.
 
-    They could wait for each other if both give duties and each helps the other (`_helps`). If several requests of an
-    event both give and remove duties, they are split when they are made, but a rule may have been added since.
+    Of two requests that could wait for each other, only the later one is allowed to. They could wait for each other if
+    both give duties and each helps the other (`_helps`). If several requests of an event both give and remove duties,
+    they are split when they are made, but a rule may have been added since.
     """
     both = (
         (own.new.action, own.changes, other.changes),

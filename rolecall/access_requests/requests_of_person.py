@@ -116,7 +116,7 @@ _MOST_ABOUT = 20
 async def about(db: Db, entitlement: EntitlementItem, caller: Caller) -> list[AccessRequestDetail]:
     """Return the newest requests about an entitlement, up to a limit.
 
-    A caller who sees only records that concern them (`is_limited`) does not see the requests of their own offboarding.
+    A caller who sees only their own records (`is_limited`) does not see the requests of their own offboarding.
     """
     rows = await fetch_rows(
         db,

@@ -167,7 +167,7 @@ class AccessRequestDetail(_Request[DetailTarget]):
 
 
 class StalledItem(msgspec.Struct, rename="camel"):
-    """A request that waits for people: in status `Open` for its assignee, if it has one, and otherwise for reviewers.
+    """A request that is waiting for people: for its assignee if it is `Open` and assigned, otherwise for reviewers.
 
     `reasons` are those of the rules that are not met yet.
     """

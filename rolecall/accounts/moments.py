@@ -83,7 +83,7 @@ async def moment_after(db: Db, import_number: int) -> datetime:
 
 
 async def with_missing(db: Db, found: Page[T], application_id: UUID | None, as_of: datetime | None) -> PastPage[T]:
-    """Add to a page the applications without data at that moment; if the list is of one application, require data."""
+    """Add to a page the applications without data at that moment; raise Invalid if the only application has none."""
     missing: list[WithoutData] = []
     if application_id is not None:
         await require_data(db, application_id, as_of)

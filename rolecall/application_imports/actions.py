@@ -221,7 +221,7 @@ async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 async def sweep_files(db: Db, store: Store, now: datetime) -> None:
-    """Remove files of no import or dry run that were stored two to eight days ago, and incomplete files after a day."""
+    """Remove files stored two to eight days ago that no import or dry run has, and incomplete files after a day."""
     locations = await asyncio.to_thread(store.sweepable, now)
     rows = await fetch_rows(
         db,

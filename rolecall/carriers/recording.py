@@ -255,7 +255,7 @@ async def finish(db: Db, application_id: UUID, request_id: UUID, now: datetime) 
     )
     verbs = {StepVerb(verb) for (verb,) in rows}
     if await queries.covers(db, application_id, memberships=bool(verbs & _MEMBERSHIPS)):
-        # Require the verification before `resolve`, which would complete a request that nobody has to verify.
+        # Add the requirement to verify before calling `resolve`, which completes requests without such a requirement.
         await ask_import_to_verify(db, [request_id])
         await execute(
             db,

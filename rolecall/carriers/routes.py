@@ -16,7 +16,7 @@ _TAGS = ("Administration",)
 
 @operation("GET", "/{id:str}/carrier", scope=Scope.CONFIG_MANAGE, tags=_TAGS)
 async def get_carrier(db: Db, id: str, config: Config, now: datetime) -> CarrierDetail:
-    """Get the carrier of an application, its last steps, and the requests that wait, are held or are left to people.
+    """Get an application's carrier, its last steps, and the requests that are waiting, held or left to people.
 
     The secret of the carrier is not shown.
     """

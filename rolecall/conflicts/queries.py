@@ -281,7 +281,7 @@ _EXCEPTION_JOINS = """JOIN duty_rules r ON r.id = e.rule_id JOIN identities i ON
 
 
 class _Approval(msgspec.Struct):
-    # The JSON key is `as`, because a column `part` would hide the row `part` that `json_rows` aggregates.
+    # The JSON key is `as`, because a column `part` would shadow the table alias `part` that `json_rows` aggregates.
     part: ApprovalPart = msgspec.field(name="as")
     approver_id: UUID
     approver_name: str

@@ -55,7 +55,7 @@ def stacked_bars(title: str, unit: str, names: Sequence[str], bars: Sequence[Sta
 class ChartLevel(msgspec.Struct, frozen=True):
     """A value that applies from `since` on.
 
-    `label` describes the change, `who` names the people or accounts concerned, and `cause` is the import behind it.
+    `label` describes the change, `who` names the affected people or accounts, and `cause` is the import behind it.
     """
 
     since: datetime

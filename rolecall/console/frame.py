@@ -63,9 +63,9 @@ class Visit(msgspec.Struct):
     raw: Any = None
     query: dict[str, Any] = {}
     addresses: Addresses = {}
-    # The number of requests that wait for this person, shown in the navigation.
+    # The number of requests that are waiting for this person, shown in the navigation.
     waits: dict[RequirementType, int] = {}
-    # The number of open reviews that wait for this person, shown in the navigation.
+    # The number of open reviews that are waiting for this person, shown in the navigation.
     reviews_waiting: int = 0
     unread: int = 0
     # Whether the person may open the screen only because of their relation to the record.

@@ -15,7 +15,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.roles import LIMITED, SCOPES, Role
 from rolecall.settings.policy import RequirementType
 
-# Scopes that everyone has for records that concern them, and the additional scopes of supervisors and owners.
+# Scopes that everyone has for their own records, and the additional scopes of supervisors and owners.
 OWN_SCOPES = frozenset(
     {Scope.IDENTITIES_READ, Scope.PERSONNEL_EVENTS_READ, Scope.ACCESS_REQUESTS_READ, Scope.ACCESS_REQUESTS_WRITE}
     | {Scope.REVIEWS_READ}

@@ -108,7 +108,7 @@ def reviewer_for(
 def _waits_for(
     request: AccessRequestDetail, type: RequirementType | None, carrying: CarrierProgress | None
 ) -> list[str]:
-    """Return what the request waits for: people, the carrier, or the import that verifies the change."""
+    """Return what the request is waiting for: people, the carrier, or the import that verifies the change."""
     if type is RequirementType.RESOLVE and carrying and carrying.is_expected:
         return [HELD_BY_BRAKE if carrying.state is CarriedState.HELD else BY_CARRIER]
     reviewers = pending_reviewers(request, type)
@@ -134,7 +134,7 @@ def _proof(request: AccessRequestDetail) -> str | None:
 def _milestones(
     request: AccessRequestDetail, awaited: RequirementType | None, carrying: CarrierProgress | None
 ) -> list[tuple[str, datetime | None, str, bool]]:
-    """List the steps of a request: the name, when the step was reached, what it waits for, whether it is current."""
+    """List the steps of a request: name, when the step was reached, what it is waiting for, whether it is current."""
     is_over = request.canceled_on is not None
     steps = {
         RequirementType.APPROVE: ("Approved", request.approved_on),

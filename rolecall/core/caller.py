@@ -36,10 +36,10 @@ class Scope(StrEnum):
 class Caller(msgspec.Struct, frozen=True):
     """An API token, a person signed in to the console, `SYSTEM` or `NOBODY`.
 
-    `is_limited`: the person sees only records that concern them (`identities/authority.py`).
+    `is_limited`: the person sees only their own records (`identities/authority.py`).
     `stands_in_for`: the people for whom the person currently responds, each with the type of response.
     `refused_scopes`: scopes of the token that its owner may no longer use.
-    `own_scopes`: scopes that the person has only for records that concern them, for example as a supervisor or owner.
+    `own_scopes`: scopes that the person has only for their own records, for example as a supervisor or owner.
     """
 
     id: UUID

@@ -6,7 +6,7 @@ from rolecall.core.caller import Scope
 
 
 class Role(StrEnum):
-    """A role that an administrator assigns to a person. Without one, a person sees only records that concern them."""
+    """A role that an administrator assigns to a person. Without a role, a person sees only their own records."""
 
     ADMINISTRATOR = "Administrator"
     PEOPLE = "People"
@@ -16,7 +16,7 @@ class Role(StrEnum):
     AUDITOR = "Auditor"
 
 
-# Roles that see only records that concern the person; None is a person without a role.
+# Roles with which a person sees only their own records; None is a person without a role.
 LIMITED = (None, Role.PROVISIONER)
 
 _READ = frozenset(scope for scope in Scope if scope.endswith(":read"))

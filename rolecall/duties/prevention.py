@@ -23,7 +23,7 @@ from rolecall.settings.policy import Level
 class ProposedAccess(msgspec.Struct, frozen=True):
     """A privilege and the access to it. For a membership, `header` is what the application calls groups, or None.
 
-    `holder` is the account, or the group if `is_group`. It matters for losses: another holder may keep the access.
+    `holder` is the account, or the group if `is_group`. It matters only for lost access, which another holder may keep.
     """
 
     application_id: UUID

@@ -102,7 +102,7 @@ class _Row(msgspec.Struct):
     def given(self) -> Given:
         """Return the key under which requests and models name the access.
 
-        For access through a group, it names the group that the account is in directly.
+        For access through a group, the key names the group that the account is in directly.
         """
         if self.path or self.is_group:
             return self.application_id, True, "", "", self.path[0] if self.path else self.name

@@ -94,7 +94,7 @@ class EntitlementFilters(msgspec.Struct, frozen=True, kw_only=True):
         return self.search is None and self.tag is None and self.owner_id is None and self.is_privileged is not False
 
     def are_stored(self) -> bool:
-        """Return whether past pages under these filters are stored. Pages for free text, tags or owners are not."""
+        """Return whether pages of past moments are stored for these filters: not with a search, a tag or an owner."""
         return self.search is None and self.tag is None and self.owner_id is None
 
 

@@ -214,8 +214,8 @@ PAUSES = (timedelta(seconds=5), timedelta(seconds=30), timedelta(minutes=2), tim
 # A message takes at most 30 s, so an expired lease belongs to a dead worker.
 MESSAGE_TAKES = timedelta(seconds=30)
 LEASE = timedelta(seconds=60)
-# A message that waits longer for a connection is put back into the queue, so that it is not sent if it no longer
-# concerns its recipient by then.
+# A message that waits longer for a connection is put back into the queue, because it may no longer be current when a
+# connection is free.
 FRESH_FOR = timedelta(seconds=5)
 # The maximum number of messages that a worker sends at the same time. It is low, because the outcome of these messages
 # is unknown if the worker dies.

@@ -210,7 +210,7 @@ async def _tokens(db: Db) -> str:
 
 
 async def _waiting_imports(db: Db) -> str:
-    """Check for stuck imports; an import that waits for another one of its application is not stuck."""
+    """Check for stuck imports; an import that is waiting for another one of its application is not stuck."""
     rows = await fetch_rows(
         db,
         """SELECT a.name || ' #' || i.number, i.created_at FROM application_imports i

@@ -45,7 +45,7 @@ def permissions(config: Config) -> Iterator[CheckResult]:
         path = config.data_dir / name
         if path.exists() and (mode := stat.S_IMODE(path.stat().st_mode)) & ~most:
             problems.append(trouble("permissions", f"{path} has mode {mode:o}", f"run `chmod {most:o} {path}`"))
-    # Other users may traverse the folder: if this process runs as root, PostgreSQL runs as another user.
+    # Allow other users to traverse the folder: if this process runs as root, PostgreSQL runs as another user.
     if stat.S_IMODE(config.data_dir.stat().st_mode) & stat.S_IWOTH:
         problems.append(
             trouble("permissions", f"any user can write to {config.data_dir}", f"run `chmod o-w {config.data_dir}`")

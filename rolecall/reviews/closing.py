@@ -25,8 +25,8 @@ async def close_review(
 ) -> ReviewDetail:
     """Close a review if all items are submitted, or if it is overdue and its settings decide the remaining items.
 
-    If closing an overdue review would flag too many accounts, only hold the review. With `confirm`, close a held
-    review, unless the number of accounts has changed since.
+    If closing an overdue review would flag too many accounts, keep it open and store the reason in `held`. With
+    `confirm`, close a held review, unless the reason has changed since.
     """
     review = await queries.plan_of(db, id, lock=True)
     if review.status is not ReviewStatus.OPEN:

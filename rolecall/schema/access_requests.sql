@@ -46,7 +46,7 @@ CREATE OR REPLACE FUNCTION excluded_stand_ins(request access_requests, response_
         WHERE p.request_id = request.id AND p.type = response_type AND p.type <> 'Resolve' AND (p.asked OR p.response = 'Approved')
           AND person IS NOT NULL AND (person IS DISTINCT FROM reviewer OR person = p.stand_in_id));
 
--- Update waiting_requests, which lists the requests that wait for a person's response.
+-- Update waiting_requests, which lists the requests that are waiting for a person's response.
 CREATE OR REPLACE FUNCTION keep_waiting_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     waiting CONSTANT text[] := awaited_statuses();
@@ -282,8 +282,8 @@ CREATE OR REPLACE FUNCTION counts_on_removals(request uuid) RETURNS boolean STAB
               SELECT o.request_id FROM related_items t JOIN related_items o ON o.item_id = t.item_id WHERE t.request_id = request))
           AND access_rank(coalesce(p.lowered_access, p.requested_access)) < access_rank(p.initial_access));
 
--- Queue requests for another check after an import. It may show new members of groups, that a completed request was not carried out, or other
--- access of people whose requests remove access (counts_on_removals).
+-- Queue requests for another check after an import, which may show that groups have new members, that a completed request was not carried
+-- out, or that the access of people whose requests remove access (counts_on_removals) has changed.
 CREATE OR REPLACE FUNCTION recheck_requests_after_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO people_to_recheck (identity_id) SELECT NULL WHERE EXISTS (

@@ -345,7 +345,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_conflicts();
 
--- When a person gets a stand-in, or the period of a stand-in is shortened, notify the person and the stand-in, except the one who did it.
+-- When a person gets a stand-in, or a stand-in's period is shortened, notify the person and the stand-in, except the author of the change.
 -- Each recipient gets at most ten of these notifications an hour, to limit the messages that a person can cause.
 CREATE OR REPLACE FUNCTION notify_of_stand_in() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -160,8 +160,8 @@ _LINES = msgspec.json.Encoder().encode_lines
 class SourceConnection(ABC):
     """An open connection to a source.
 
-    `is_snapshot`: the list cannot change while it is read. `is_scim`: attribute names are case-insensitive, and the
-    source may leave out empty lists.
+    If `is_snapshot`, the list cannot change while it is read. If `is_scim`, attribute names are case-insensitive, and
+    the source may leave out empty lists.
     """
 
     is_snapshot = False

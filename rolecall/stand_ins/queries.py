@@ -109,7 +109,7 @@ async def acting_for(db: Db, stand_in_id: UUID, person_id: UUID, type: Requireme
 
 
 async def as_person(db: Db, id: UUID, now: datetime) -> Caller:
-    """Return the caller that a person is in the console, without scopes."""
+    """Return a person as the caller that the console would create for them, but without scopes."""
     name, pairs = (
         await fetch_rows(
             db,

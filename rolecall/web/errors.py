@@ -110,7 +110,7 @@ def answer_crash(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorB
 HANDLERS: dict[int | type[Exception], _Handler] = {
     errors.RolecallError: answer_known,
     HTTPException: answer_framework,
-    # A subclass of OperationalError, but no outage: a retry would fail too.
+    # This subclass of OperationalError is not an outage: a retry would fail too.
     ProgramLimitExceeded: answer_long_value,
     OperationalError: answer_outage,
     InterfaceError: answer_outage,

@@ -289,6 +289,6 @@ def _webhook(event: WebhookEvent, payload: Any, components: Components) -> Json:
         "responses": {
             "2XX": {"description": "Delivered"},
             "410": {"description": "The receiver is gone; the webhook is disabled"},
-            "default": {"description": "Not delivered; the service tries again, for a limited time"},
+            "default": {"description": "Not delivered; the service retries for a limited time"},
         },
     }

@@ -162,7 +162,7 @@ async def _in_transaction(db: Db, work: Any) -> None:
 
 
 async def until_one_waits(db: Db) -> None:
-    """Wait until another transaction waits for a lock."""
+    """Wait until another transaction is blocked by a lock."""
     sql = """SELECT count(*) FROM pg_locks WHERE NOT granted
              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
     async with asyncio.timeout(60):

@@ -79,7 +79,7 @@ class Target:
         return b"POST /api/application-imports/upload" + self.head + kind + form
 
     def answer(self, sent: bytes) -> str:
-        """Return the status, or a word for a connection that was closed or that waits for more data."""
+        """Return the status, `closed` if the connection was closed, or `waited for` if no response came in time."""
         with socket.create_connection(("127.0.0.1", self.api.port), timeout=PATIENCE_SECONDS) as connection:
             try:
                 connection.sendall(sent)

@@ -38,7 +38,7 @@ MOST_GROWTH_PERCENT = 1.0 if SECONDS - WARM_SECONDS >= WINDOW_SECONDS else 5.0
 
 
 def memory(pid: int) -> int:
-    """Return the private bytes of a process."""
+    """Return the private memory of a process in bytes."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Private")) * 1024
 

@@ -59,7 +59,7 @@ HIDDEN = (
 
 
 async def a_hidden_person(db: Db, person: UUID, vault: UUID) -> dict[str, object]:
-    """Give a person records of every type that do not concern the people of the firm."""
+    """Give a person records of every type that have no relation to the people of the firm."""
     clerk = Caller(UUID(int=5), "Clerk", frozenset(Scope))
     await execute(
         db,

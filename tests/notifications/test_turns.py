@@ -34,7 +34,7 @@ async def shown(db: Db, config: Config, person: UUID, kind: str) -> list[Notific
 
 
 async def current(db: Db, config: Config, person: UUID, kind: str) -> list[str]:
-    """Return the subjects of a person's notifications of this kind that still concern the person."""
+    """Return the subjects of a person's notifications of this kind that are still current."""
     return [item.subject for item in await shown(db, config, person, kind) if item.is_current]
 
 

@@ -330,7 +330,7 @@ async def test_status_changes_only_as_the_table_of_moves_allows(
 ) -> None:
     await a_reviewed_company(db)
     await an_open_review(client)
-    # Bring each item to the status by allowed moves.
+    # Set the status by way of Flagged, because the database allows only some moves.
     await execute(db, "UPDATE review_items SET status = 'Flagged'")
     await execute(db, "UPDATE review_items SET status = %(status)s", status=before)
 

@@ -42,7 +42,7 @@ class ChangeSet:
         self.number = number
         self.inserts: list[Insert] = []
         self.changes: list[RelationChange] = []
-        # For each content and file, how many of its rows change something.
+        # How many rows of each file change something, by content and number of the file.
         self.applied: dict[Content, dict[int, int]] = {}
         # The permissions named in removed lines but in no added line. Those without a holder are removed at the end.
         self.maybe_unused: list[int] = []

@@ -71,7 +71,7 @@ def _names_query(relation: Relation, *, is_all: bool) -> tuple[str, list[str]]:
 
 
 def _rows_query(relation: Relation, condition: str) -> tuple[str, list[str]]:
-    """Return a query for valid rows, and the columns of the result."""
+    """Return a query for current rows, which no import has ended, and the columns of the result."""
     query = f"SELECT {relation.columns} FROM {relation.table} r WHERE r.until_import IS NULL AND {condition}"
     return query, [*relation.key, *relation.values]
 
@@ -102,13 +102,13 @@ class CurrentState:
         return found
 
     async def valid_rows(self, relation: Relation, keys: pl.DataFrame) -> pl.DataFrame:
-        """Return the valid rows with the given keys."""
+        """Return the current rows with the given keys."""
         async with self._wanted(relation.table, relation.key, keys):
             has_key = f"EXISTS (SELECT FROM wanted w WHERE {relation.same_key('w', 'r')})"
             return await self._copy_out(*_rows_query(relation, has_key))
 
     async def all_rows(self, relation: Relation) -> RowParts:
-        """Return all valid rows of the application, each in the part of its holder, or in part 0 if that is unknown."""
+        """Return all current rows of the application by the part of their holder: part 0 if the part is unknown."""
         found = RowParts(self.parting)
         number, holders = pl.lit(0, pl.UInt16), None
         if self.parting.count > 1:

@@ -54,7 +54,7 @@ class Canceled(Exception):
 
 
 def expected_result(error: Exception) -> BuildResult | None:
-    """Return the outcome of a build that ended with this error; None if builds do not expect the error."""
+    """Return the outcome of a build that ended with this error; None if the error is unexpected, such as a bug."""
     match error:
         case HeldByGuard():
             return BuildResult(BuildOutcome.HELD, str(error), error.lowers_risk)

@@ -279,7 +279,7 @@ async def _close(db: Db, id: UUID, status: ImportStatus, line: str, **columns: o
     now = clock.now()
     if await actions.move_import(db, id, status, build_end=now, **columns):
         await actions.log_line(db, id, line, now)
-    # If a cancel request came first, the status is unchanged, and the nudged worker ends the import.
+    # If a cancel request came first, `move_import` changes nothing, and the nudged worker cancels the import.
     await nudge(db, actions.CHANNEL)
 
 

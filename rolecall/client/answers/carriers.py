@@ -34,7 +34,7 @@ class CarrierBrake(Answer):
 
 
 class Carrier(Answer):
-    """The carrier of an application with its last steps and the requests that wait, are held or left to people."""
+    """An application's carrier, its last steps, and the requests that are waiting, held or left to people."""
 
     kind: str
     url: str

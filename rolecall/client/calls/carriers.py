@@ -34,7 +34,7 @@ class CarrierFields(SourceFields, total=False):
 
 
 def get_carrier(application_id: Id) -> Call[answers.Carrier]:
-    """Get the carrier of an application with its last steps and the requests that wait, are held or left to people."""
+    """Get an application's carrier, its last steps, and the requests that are waiting, held or left to people."""
     return describe.get(answers.Carrier, _PATH, application_id)
 
 

@@ -150,7 +150,7 @@ async def _by_person(
 async def _by_access(db: Db, review: ReviewDetail, reviewer: UUID, query: dict[str, Any]) -> dict[str, Any]:
     """Return the entitlements with undecided items or, if one of them is chosen, the undecided items of its holders.
 
-    Items with the recommendation Revoke are ticked as exceptions, unless all items have it.
+    Items with the recommendation Revoke are ticked as exceptions, unless all items have this recommendation.
     """
     entitlement: UUID | None = query.get("entitlementId")
     group = await _holders(db, review, reviewer, entitlement) if entitlement else []

@@ -212,7 +212,7 @@ async def set_role(db: Db, form: Form, facts: Facts) -> SeeOther:
     name = (await queries.people_names(db, [id])).get(id)
     if name is None:
         raise NotFound("Identity", id)
-    said = f"{name} is {role}" if role else f"{name} has no role now and sees only records that concern them"
+    said = f"{name} is {role}" if role else f"{name} has no role now and sees only their own records"
     lost = [token.name for token in await token_queries.with_refused_scopes(db, facts.now) if token.owner_id == id]
     return SeeOther("/settings/people", f"{said}. API tokens with refused scopes: {', '.join(lost)}" if lost else said)
 

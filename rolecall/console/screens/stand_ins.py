@@ -58,7 +58,7 @@ async def create_stand_in(db: Db, person: Person, form: Form, facts: Facts) -> H
 
 
 async def _people(db: Db, caller: Caller, form: Form) -> Json:
-    """Return the ids of the people in the form; see `the_colleague` for who can be found."""
+    """Return the ids of the people whom the form names; `the_colleague` decides who can be found."""
     return {
         name: await finding.the_colleague(db, name, words, caller)
         for name in ("identityId", "standInId")

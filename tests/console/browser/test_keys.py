@@ -18,7 +18,7 @@ PRESS = """([key, times]) => {
 
 
 async def waiting(visit: Visit, db: Db, count: int) -> tuple[str, list[UUID]]:
-    """Create requests that wait for the administrator; return the URL of the inbox and the ids, newest first."""
+    """Create requests that the administrator must decide; return the URL of the inbox and the ids, newest first."""
     person = await an_identity(db, "Kit", "Keys", supervisorId=str(visit.site.company.administrator))
     application = visit.site.company.ids["applications"]
     made = [await an_access_request(db, application_id=application, identity_id=person) for _ in range(count)]
