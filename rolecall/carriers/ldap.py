@@ -125,7 +125,7 @@ class _Change:
         return "it already existed, with these attributes"
 
     def _initial(self) -> dict[str, str]:
-        """Return the attribute value that marks a new account as active, if one is configured."""
+        """Return the attribute and the value that mark a new account as active; empty if they are not configured."""
         name, value = self._carrier.active_attribute, self._carrier.active_value
         return {name: value} if name and value else {}
 

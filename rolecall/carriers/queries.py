@@ -79,7 +79,7 @@ async def applications_with_work(db: Db, now: datetime) -> list[UUID]:
 
 
 async def verification(db: Db, application_id: UUID, failed_before: datetime) -> Verification | None:
-    """Lock the carrier; return the state of the import that verifies its changes, or None if none must be verified."""
+    """Lock the carrier; return the state of the import that verifies its changes; None if it has no such changes."""
     found = await fetch_value(
         db,
         # An import counts only if the worker fetched its files, and if it began after the last change.

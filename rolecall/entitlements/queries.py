@@ -225,7 +225,10 @@ async def suggested(
 
 
 async def former_names(db: Db, entitlement: EntitlementDetail) -> list[EntitlementReference]:
-    """List up to 200 possible former names: entitlements of the same kind that the last import no longer shows."""
+    """List up to 200 entitlements of the same kind that may be former names of this one.
+
+    The last import no longer shows them, and no other entitlement has them as former names.
+    """
     return await fetch_all(
         db,
         EntitlementReference,

@@ -105,7 +105,7 @@ async def departments(db: Db) -> list[str]:
 
 
 async def supervisor_cycles(db: Db) -> list[list[str]]:
-    """Return the cycles in the supervision of active people, each as a list of names."""
+    """Return the cycles in which active people supervise each other, each as a list of names."""
     rows = await fetch_rows(
         db,
         """SELECT i.id, i.supervisor_id, i.first_name || ' ' || i.last_name FROM identities i

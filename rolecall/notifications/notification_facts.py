@@ -352,7 +352,7 @@ async def _of_reports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID,
 
 
 async def _of_owned_entitlements(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe a person who left but still owns entitlements: `part` is their id, the item is the application."""
+    """Describe a person who left but still owns entitlements. `part` is their id; the item is the application."""
     rows = await fetch_rows(
         db,
         """SELECT n.id, a.id, a.name, i.first_name || ' ' || i.last_name, i.status <> 'Active',

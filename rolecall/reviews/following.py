@@ -96,7 +96,7 @@ _FOLLOWED: Mapping[str, Callable[[Db, UUID, datetime], Awaitable[None]]] = {
 
 
 async def due_reviews(db: Db, now: datetime) -> list[UUID]:
-    """Return the open reviews that the service closes because their due date has passed, in number order."""
+    """Return the overdue reviews that the service closes, in number order; omit held ones and those that escalate."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM reviews WHERE status = 'Open' AND due_on <= %(now)s AND on_silence <> %(escalate)s

@@ -110,7 +110,7 @@ async def _tested(
             snapshot.add(page)
             records += snapshot.shape(page)
             if snapshot.count >= MOST_RECORDS or len(records) >= MOST_RECORDS:
-                # The rest of the list is not read, so of the checks for a whole list, only that of `each` is possible.
+                # The rest of the list is not read, so of the checks at the end, only that of `each` is possible.
                 is_complete = snapshot.count == snapshot.total
                 snapshot.require_each()
                 break

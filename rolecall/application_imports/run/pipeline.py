@@ -205,7 +205,7 @@ class Pipeline:
                 await self._read_group(db, content, source if source and source.settings == settings else None)
 
     async def _read_group(self, db: Db, content: Content, source: ContentSource | None) -> None:
-        """Read the lines that differ from `source`, or the whole files."""
+        """Read the files of one content: only the lines that differ from `source` if possible, otherwise all lines."""
         group, files, zone = self.groups[content], self.files[content], ZoneInfo(self.job.timezone)
         delta = None
         if source and source.is_by_line and not source.is_stale and self.reader is None:
