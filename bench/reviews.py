@@ -72,7 +72,7 @@ async def copied(db: Db, review_id: UUID) -> float:
 
 
 async def medians(*works: Callable[[], Awaitable[Any]]) -> list[float]:
-    """Return the median seconds of each function. They run in turn, so that other programs slow them down equally."""
+    """Return the median seconds of each function. Run them in turn, so that other programs slow them down equally."""
     took: list[list[float]] = [[] for _ in works]
     for _ in range(ROUNDS):
         for times, work in zip(took, works, strict=True):

@@ -1,4 +1,4 @@
-"""Define the systems that the console can connect live, each with a connector and proposed contents of its source.
+"""Define the live sources that the console offers, each with a connector and the proposed contents of the source.
 
 The columns are the record fields of each kind of source; `docs/sources.md` describes the contents.
 """

@@ -47,9 +47,9 @@ class Requesting(msgspec.Struct):
         return Facts(now=clock.now(), zone=self.config.timezone)
 
     async def answer_what_waits(self) -> None:
-        """Respond Approved to each waiting request, as the first person that it waits for.
+        """Respond Approved to the requests that have waited long enough, as the first person that each is waiting for.
 
-        A request whose number is divisible by five waits nine days, any other request one day.
+        A request whose number is divisible by five has to wait nine days, any other request one day.
         """
         async with self.pool.connection() as db:
             waiting = (await queries.stalled(db, 1, clock.now())).items

@@ -52,7 +52,7 @@ async def found(db: Db, ledger: UUID, number: int, id: UUID, files: tuple[Conten
 
 
 async def two_groups(db: Db, ledger: UUID, run: int) -> None:
-    """Create the groups Posters, which may close the books, and Others, which may not; `bo` is in both."""
+    """Create the groups Posters, which has the permission Close, and Others, which does not; `bo` is in both."""
     held = (("Books", "Close", "Modify", "None"),)
     await an_account(db, ledger, "bo", None, groups=("Posters", "Others"), permissions=held, run=run)
     await execute(

@@ -70,7 +70,7 @@ async def test_total_of_the_list_has_all_entries_of_a_large_transaction(
 
 
 async def test_head_that_is_missing_from_a_checkpoint_is_not_added(db: Db) -> None:
-    """If it were added, a write would repair a checkpoint from which the head of its chain was removed."""
+    """If a write added the missing head, it would hide that the head was removed from the checkpoint."""
     await execute(db, _ADA)
     await execute(db, "UPDATE audit_checkpoints SET chains = '{}', numbers = '{}', hashes = '{}'")
 

@@ -111,7 +111,7 @@ async def test_newcomer_with_a_new_e_mail_signs_in_with_it(client: httpx2.AsyncC
 
 
 async def test_newcomer_of_a_supervisor_cannot_sign_in_until_the_email_is_confirmed(db: Db, ada: UUID) -> None:
-    """Otherwise a supervisor could enter an address of their own for a newcomer, and sign in as the newcomer."""
+    """Without this rule, a supervisor could enter an address of their own for a newcomer, and sign in as them."""
     await an_identity(db, "Bob", "Builder", supervisorId=str(ada))
     caller = await caller_of(db, ada)
     newcomer = {"firstName": "New", "lastName": "Comer", "email": "new@example.com", "supervisorId": str(ada)}
