@@ -188,7 +188,7 @@ class ContentShapeBody(Body):
     def not_people(cls, content: Content) -> Content:
         # Identities must be the content of the group itself: only that content is compared with `isIdentitySource`.
         if content == Content.IDENTITIES:
-            raise broken("{name} identities must be the content of the file group itself")
+            raise broken("{name} must not be identities here; identities must be the content of the file group itself")
         return content
 
 

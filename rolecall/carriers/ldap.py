@@ -151,7 +151,7 @@ class _Change:
         if value:
             entry.change_attribute(name, self._operations.REPLACE, value)
         else:
-            # A state without a configured value is shown by the absence of the attribute.
+            # If no value is configured for the state, the absence of the attribute means this state.
             entry.change_attribute(name, self._operations.DELETE)
         self._modify(entry)
         return state

@@ -70,7 +70,7 @@ def person(identity: str, as_of: str | None, output: Path | None, data_dir: Path
         if day and day > clock.now().astimezone(config.timezone).date():
             raise Invalid.on("asOf", "As of must not be in the future")
         id = await find_identity(db, identity)
-        # The end of today is in the future, so use the present time.
+        # For today, use the present time, because the end of the day is in the future.
         moment = min(end_of_day(day, config.timezone), clock.now()) if day else None
         place = output or Path(f"evidence-{id}.zip")
         return place, await _write(place, lambda file: write_bundle(db, file, id, moment, clock.now()))

@@ -37,7 +37,7 @@ _READ_WITH_STAND_INS: Mapping[RecordType, Callable[[Db, Caller, UUID], _Relation
     RecordType.REVIEW: reviews.relations_to,
     RecordType.REVIEW_ITEM: reviews.relations_to_item,
 }
-NOT_ALLOWED = "You can see this record, but you may not do this. Ask an administrator or the person responsible for it"
+NOT_ALLOWED = "You can see this record, but you cannot do this. Ask an administrator or the person responsible for it"
 
 # For each type of record: the scopes that the forms on its page need, each with the verb that a relation must allow.
 _FORMS = {

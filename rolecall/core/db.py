@@ -50,7 +50,7 @@ def session_options(base_url: str, **more: str) -> str:
         # Triggers write the base URL into webhook bodies.
         "rolecall.base_url": base_url,
         "plan_cache_mode": "auto",
-        # The server notices a process that is cut off, and releases its locks.
+        # Let the server notice when this process is cut off, and release its locks.
         "tcp_keepalives_idle": "4",
         "tcp_keepalives_interval": "2",
         "tcp_keepalives_count": "3",

@@ -273,7 +273,7 @@ def owner_of(folder: Path) -> tuple[int, int]:
 
 def system_user(name: str) -> pwd.struct_passwd:
     """Return the user for PostgreSQL when this process runs as root; create the user if it is missing."""
-    # Two useradd commands at once can both succeed, with different ids, of which the system keeps one.
+    # Two concurrent useradd commands can both succeed with different ids, and the system keeps only one of the ids.
     with open_private(_USER_LOCK) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:

@@ -21,7 +21,7 @@ from rolecall.settings.policy import Level
 # The last finished import of each application at a given moment.
 LAST_IMPORTS = """(SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
             WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1)"""
-# A digest that identifies the last imports. A time cannot, because imports may be committed out of order.
+# A digest that identifies the last imports. A time would not identify them: imports may be committed out of order.
 STATE_OF_IMPORTS = f"SELECT md5(string_agg(last.number::text, ' ' ORDER BY last.number)) FROM {LAST_IMPORTS} AS last"
 # The state that holder counts depend on: the last import of the application, and its number of matchings.
 _STATE = """SELECT e.id, coalesce(t.import_number, 0) AS import_number, coalesce(m.number, 0) AS matching
