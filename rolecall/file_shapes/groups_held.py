@@ -1,7 +1,7 @@
 """Choose and clean the columns of memberships: the groups and the usernames."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 from rolecall.applications.field_words import NOTHING_HELD, REFUSES
@@ -20,6 +20,8 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 FILL_DOWN = "fillDown"
 _NO_PERMISSION = {fold(word) for word in NOTHING_HELD}
 _NO_GROUP = _NO_PERMISSION.union(map(fold, REFUSES))
+# A placeholder in brackets, such as `(No Group)` or `<not assigned>`.
+_PLACEHOLDER = re.compile(r"[(<\[](?:no|not|without)\b[^()<>\[\]]{0,60}[)>\]]", re.IGNORECASE)
 _LIKELY = 0.4
 # If at most this many rows have a value, it may be the same in all of them by coincidence.
 _FEW = 2
@@ -129,10 +131,22 @@ def values_of(column: Profile, separator: str | None) -> list[str]:
 
 def blank_no_groups(part: Part, columns: Iterable[Profile]) -> None:
     """Read placeholders that mean no group as blank."""
-    found = {value for column in columns for value in values_of(column, column.separator) if fold(value) in _NO_GROUP}
+    found = {
+        value
+        for column in columns
+        for value in values_of(column, column.separator)
+        if _is_nothing(value, column, _NO_GROUP)
+    }
     if found:
         part.shape["blank"] = sorted(found)
         part.evidence.append(f"{', '.join(sorted(found))} means that there is no group")
+
+
+def _is_nothing(value: str, column: Profile, words: Set[str]) -> bool:
+    """Return whether a value says that nothing is held: a known word, a placeholder, or `No Team` in a column Team."""
+    first, _, rest = value.partition(" ")
+    is_no = fold(first) == "no" and fold(rest).removesuffix("s") in {fold(column.header), *words_of(column.header)}
+    return fold(value) in words or is_no or _PLACEHOLDER.fullmatch(value) is not None
 
 
 def ask_for_merged(part: Part, groups: Profile) -> None:
@@ -157,7 +171,7 @@ def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:
     """
     separator = part.shape.get("split", {}).get(groups.header)
     nothing = _NO_GROUP if what == "group" else _NO_PERMISSION
-    words = sorted(word for word in set(values_of(groups, separator)) if fold(word) in nothing)
+    words = sorted(word for word in set(values_of(groups, separator)) if _is_nothing(word, groups, nothing))
     if not groups.is_filled and separator is None and what == "group":
         words.append("")
     if "" in words:

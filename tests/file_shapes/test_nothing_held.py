@@ -12,7 +12,9 @@ def _granted(found: Outcome) -> list[tuple[str, ...]]:
     return sorted(found.rows("permissions", "username", "permission", "access"))
 
 
-@pytest.mark.parametrize("word", ["- None -", "-- None --", "[none]", "No Role", "No Access", "keine", "n.v.t."])
+@pytest.mark.parametrize(
+    "word", ["- None -", "-- None --", "[none]", "No Role", "No Access", "keine", "n.v.t.", "(No Role)", "<not set>"]
+)
 def test_word_for_no_role_is_not_a_group(tmp_path: Path, word: str) -> None:
     text = (
         "Login,Email,Status,Role\nada,ada@example.com,Active,Clerk\nada,ada@example.com,Active,Manager\n"
