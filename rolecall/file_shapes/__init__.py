@@ -37,6 +37,7 @@ access.py       rules for files about access: groups, memberships and permission
 conditions.py   conditions of grants
 group_names.py  holders that may be groups
 slashes.py      groups that are separated by a slash
+commas.py       names with a comma in files with a row for each grant
 matrices.py     matrices with a column for each permission, group or user
 statuses.py     columns that say who is active
 kinds.py        columns that name both users and groups

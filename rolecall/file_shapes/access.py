@@ -5,6 +5,7 @@ from typing import Any
 
 from rolecall.applications.file_shape import ANY_OTHER, JSON
 from rolecall.applications.model import Content
+from rolecall.file_shapes.commas import ask_for_commas
 from rolecall.file_shapes.conditions import read_conditions
 from rolecall.file_shapes.denials import read_access, skip_denied
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
@@ -231,6 +232,7 @@ def find_permissions(view: View) -> list[Part]:
     without_prefix(view, fields, shape, evidence)
     part = read_conditions(view, Part(Content.PERMISSIONS, fields, shape, 0.85, evidence))
     _ask_for_pairs(view, part)
+    ask_for_commas(view, part, permission)
     skip_no_groups(part, permission, "permission")
     return [*with_users(view, part), *_roles_beside(view, part, group)]
 
@@ -339,6 +341,7 @@ def find_memberships(view: View) -> list[Part]:
     part = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
     add_realms(view, part)
     split_slashes(part, group)
+    ask_for_commas(view, part, group)
     skip_groups(view, part)
     skip_denied(view, part)
     parts = with_users(view, part)

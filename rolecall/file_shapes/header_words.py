@@ -81,7 +81,7 @@ WORDS: dict[Content, dict[str, str]] = {
         ",pscomputername,hostname,cluster",
         "Section": "section,resource,resourcename,resourceid,screen,safename,safe,spacekey,spacename"
         ",namespace,object,field,target,path,folder,folderpath,foldername,filepath,directory,share,sharename,tablename,table"
-        ",objectname,scope,project,repository,site,environment,entitlementattribute,permissiontype,permissioncategory",
+        ",objectname,scope,project,repository,collection,collectionname,vault,vaultname,site,environment,entitlementattribute,permissiontype,permissioncategory",
         "Access": "access,accesslevel,level,granted,allow,allowed,effect,permissiontype,accesstype,permissionstate"
         ",accesscontroltype"
         ",statedesc,zugriff",
