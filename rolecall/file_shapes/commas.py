@@ -1,4 +1,4 @@
-"""Ask about commas in a file with one row for each grant: a comma there is often part of a name, not a separator."""
+"""Ask about cells such as `Manager, Sales`: several groups or permissions, or one whose name has a comma."""
 
 import re
 from collections import Counter
@@ -19,25 +19,24 @@ _CONTINUES = re.compile(
 
 
 def ask_for_commas(view: View, part: Part, held: Profile) -> None:
-    """Ask whether cells such as `Can view, except passwords` are one name, if accounts have several rows.
+    """Ask whether cells such as `Can view, except passwords` are one name, not a list.
 
-    Do not ask if every value between the commas also occurs in another cell, or if the header is a plural: such cells
-    are lists.
+    If an account has several rows, cells are lists without a question only if each of their values also occurs in
+    another cell. Otherwise, one such value is enough. Below a header in the plural, cells are lists.
     """
     separators = part.shape.get("split", {})
-    holder = view.by_header.get(part.holder or "")
-    if separators.get(held.header) != _COMMA or view.table.merges or holder is None or holder.is_unique:
-        return
-    if any(map(_PLURAL.search, names_of(held.header)[:1])):
+    is_plural = any(map(_PLURAL.search, names_of(held.header)[:1]))
+    if separators.get(held.header) != _COMMA or view.table.merges or is_plural:
         return
     lists = {value: [each.strip() for each in value.split(_COMMA)] for value in held.distinct}
     counts = Counter(each for parts in lists.values() for each in set(parts))
-    doubtful = [value for value, parts in lists.items() if len(parts) > 1 and any(counts[each] < 2 for each in parts)]
-    if not doubtful:
+    several = {value: [counts[each] > 1 for each in parts] for value, parts in lists.items() if len(parts) > 1}
+    doubtful = [value for value, shared in several.items() if not all(shared)]
+    holder = view.by_header.get(part.holder or "")
+    is_once = holder is None or holder.is_unique
+    if not doubtful or (is_once and any(map(any, several.values()))):
         return
-    is_list = not any(map(_CONTINUES.search, doubtful)) and all(
-        any(counts[each] > 1 for each in lists[value]) for value in doubtful
-    )
+    is_list = not any(map(_CONTINUES.search, doubtful)) and all(any(several[value]) for value in doubtful)
     if not is_list:
         del separators[held.header]
         part.shape = {key: value for key, value in part.shape.items() if key != "split" or value}
@@ -45,6 +44,6 @@ def ask_for_commas(view: View, part: Part, held: Profile) -> None:
     proposed = "yes" if is_list else "no"
     what = "permissions" if "Permission" in part.fields else "groups"
     text = f"{held.header} has cells such as {doubtful[0]}. Are these several {what}? Proposed: {proposed}."
-    several = ProposedChoice("Yes, separated by a comma", f"split.{held.header}", _COMMA)
+    split = ProposedChoice("Yes, separated by a comma", f"split.{held.header}", _COMMA)
     one = ProposedChoice("No, the comma is part of the name", f"split.{held.header}", "")
-    part.questions = [*part.questions, OpenQuestion(text, [several, one])]
+    part.questions = [*part.questions, OpenQuestion(text, [split, one])]

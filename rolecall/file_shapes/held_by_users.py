@@ -8,6 +8,7 @@ from rolecall.application_imports.read.keyed_values import BETWEEN, are_levels
 from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents
+from rolecall.file_shapes.commas import ask_for_commas
 from rolecall.file_shapes.groups_held import (
     blank_no_groups,
     held_together,
@@ -178,6 +179,8 @@ def _listed_memberships(view: View, users: Part, groups: Profile) -> Part:
     part.fields["Group"] = Meaning(groups.header, "Group", 0.8, "its header names groups")
     add_list(groups, part.fields, part.shape, part.evidence)
     split_slashes(part, groups)
+    if _SINGULAR.search(_last_name(groups)):
+        ask_for_commas(view, part, groups)
     skip_no_groups(part, groups)
     return part
 
