@@ -9,7 +9,7 @@ from rolecall.file_shapes.commas import ask_for_commas
 from rolecall.file_shapes.conditions import read_conditions
 from rolecall.file_shapes.denials import read_access, skip_denied
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
-from rolecall.file_shapes.groups_held import skip_no_groups, use_filled_group, use_login, use_varied
+from rolecall.file_shapes.groups_held import has_placeholders, skip_no_groups, use_filled_group, use_login, use_varied
 from rolecall.file_shapes.header_names import is_known_header, names_of, words_of
 from rolecall.file_shapes.header_words import SCOPES
 from rolecall.file_shapes.held import with_users
@@ -344,7 +344,8 @@ def find_memberships(view: View) -> list[Part]:
     ask_for_commas(view, part, group)
     skip_groups(view, part)
     skip_denied(view, part)
-    parts = with_users(view, part)
+    split = part.shape.get("split", {}).get(group.header)
+    parts = with_users(view, part, is_narrowed=has_placeholders(group, split))
     if len(parts) > 1:
         skip_no_groups(part, group)
     return parts

@@ -149,6 +149,11 @@ def _is_nothing(value: str, column: Profile, words: Set[str]) -> bool:
     return fold(value) in words or is_no or _PLACEHOLDER.fullmatch(value) is not None
 
 
+def has_placeholders(groups: Profile, separator: str | None) -> bool:
+    """Return whether a word in a column of groups means that an account has none."""
+    return any(value and _is_nothing(value, groups, _NO_GROUP) for value in values_of(groups, separator))
+
+
 def ask_for_merged(part: Part, groups: Profile) -> None:
     """Ask whether blank cells below a group in the first column repeat it, as merged cells do.
 

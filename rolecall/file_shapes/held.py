@@ -37,17 +37,18 @@ ACCOUNTS = {"account", "user", "login", "principal", "assignee", "member"}
 _OF_ACCOUNTS = ACCOUNTS | {"enabled", "disabled", "locked", "suspended", "blocked"}
 
 
-def with_users(view: View, part: Part) -> list[Part]:
+def with_users(view: View, part: Part, *, is_narrowed: bool = False) -> list[Part]:
     """Leave out grants that have ended, and add the users if the rows describe them.
 
-    Otherwise derive the users from the usernames, if the file has usernames.
+    Add them also if rows are left out (`is_narrowed`), because their accounts must be kept. Otherwise derive the users
+    from the usernames, if the file has usernames.
     """
     _name_unread(view, part)
     ask_for_others(view, part)
     ask_for_ended(view, part)
     _use_ids(view, part)
     _ask_for_blank(view, part)
-    is_narrowed = part.content == Content.PERMISSIONS and bool(part.shape.get("skipRowsWhere"))
+    is_narrowed |= part.content == Content.PERMISSIONS and bool(part.shape.get("skipRowsWhere"))
     is_narrowed |= _leave_out_ended(view, part) or _is_denied(view, part)
     if part.origin("Username") is None:
         return [part]

@@ -53,3 +53,10 @@ def test_colon_between_groups_that_occur_alone_separates_them(tmp_path: Path) ->
     found = imported(tmp_path, users=f"User Name,Email,User Identity Group\n{rows}")
 
     assert found.memberships == {("ada", "Admins"), ("ada", "Tier2"), ("bob", "Admins"), ("cy", "Tier1")}
+
+
+def test_account_without_a_group_is_kept(tmp_path: Path) -> None:
+    found = imported(tmp_path, members="username,group\nada,Admins\nada,Operators\nbob,None\ncy,(No Group)\n")
+
+    assert found.active == {"ada", "bob", "cy"}
+    assert found.memberships == {("ada", "Admins"), ("ada", "Operators")}
