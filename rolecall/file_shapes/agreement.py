@@ -8,7 +8,7 @@ from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import Content
 from rolecall.file_shapes.directory import people_in
 from rolecall.file_shapes.held_by_users import read_roles_as_permissions
-from rolecall.file_shapes.holders import agree_on_username
+from rolecall.file_shapes.holders import OVERLAP, agree_on_username, overlap
 from rolecall.file_shapes.parts import Part
 from rolecall.file_shapes.read_files import ReadFile
 from rolecall.file_shapes.references import (
@@ -16,6 +16,34 @@ from rolecall.file_shapes.references import (
 )
 
 _HOLDERS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
+_STATUSES = ("Active", "Locked")
+
+
+def leave_out_listed_users(files: Sequence[ReadFile]) -> None:
+    """Drop the users that a file of grants describes if another file lists these accounts, one in each row."""
+    lists = [file for file in files if _names_users(file, is_once=True)]
+    for file in files:
+        if len(file.parts) > 1 and _names_users(file, is_once=False) and any(_lists(each, file) for each in lists):
+            file.parts = file.parts[1:]
+
+
+def _names_users(file: ReadFile, *, is_once: bool) -> bool:
+    """Return whether the first content has users, each in one row (`is_once`) or some in several rows."""
+    first = file.parts[0] if file.parts else None
+    if first is None or first.content != Content.USERS or file.view is None or not first.holder:
+        return False
+    return file.view.by_header[first.holder].is_unique is is_once
+
+
+def _lists(users: ReadFile, grants: ReadFile) -> bool:
+    """Return whether a list of users has the accounts of these grants, and a status if the grants have one."""
+    listed, described = users.parts[0], grants.parts[0]
+    assert users.view
+    assert grants.view
+    if any(described.origin(field) and not listed.origin(field) for field in _STATUSES):
+        return False
+    named = {*grants.view.by_header[described.holder or ""].distinct}
+    return any(overlap(each, named) >= OVERLAP for each in people_in(users.view)[0].profiles)
 
 
 def agree_on_usernames(files: Sequence[ReadFile]) -> None:

@@ -247,14 +247,15 @@ def depends_on(profile: Profile, key: Profile) -> bool:
     return all(found.setdefault(name, cell) == cell for name, cell in pairs if name.strip())
 
 
-_OVERLAP = 0.5
+# A column has the usernames that other files name if it has at least this share of them.
+OVERLAP = 0.5
 
 
 def agree_on_username(view: View, users: Part, named: set[str]) -> bool:
     """Read usernames from the column that memberships or permissions refer to; return whether the column changed."""
-    shares = {each.header: _overlap(each, named) for each in view.profiles}
+    shares = {each.header: overlap(each, named) for each in view.profiles}
     best = max(shares, key=lambda header: shares[header], default=None)
-    if best is None or shares[best] < _OVERLAP:
+    if best is None or shares[best] < OVERLAP:
         best = _named_again(view, users, named)
     if best is None or users.origin("Username") == f"{{{best}}}":
         return False
@@ -290,7 +291,8 @@ def _named_again(view: View, users: Part, named: set[str]) -> str | None:
     return None
 
 
-def _overlap(profile: Profile, named: set[str]) -> float:
+def overlap(profile: Profile, named: set[str]) -> float:
+    """Return the share of these names that a unique column has; 0 if the column is not unique."""
     # Compare with the smaller set, because a sample may lack some users or some holders.
     least = min(len(named), len(profile.distinct))
     return len(named.intersection(profile.distinct)) / least if least and profile.is_unique else 0.0

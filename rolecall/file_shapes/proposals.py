@@ -8,7 +8,12 @@ import msgspec
 
 from rolecall.application_imports.read.json_pages import missing_pages
 from rolecall.applications.model import Content
-from rolecall.file_shapes.agreement import agree_on_groups, agree_on_usernames, leave_out_repeats
+from rolecall.file_shapes.agreement import (
+    agree_on_groups,
+    agree_on_usernames,
+    leave_out_listed_users,
+    leave_out_repeats,
+)
 from rolecall.file_shapes.by_template import choose_group, fits, parts_by, with_questions
 from rolecall.file_shapes.capitals import ask_for_capitals, ask_for_capitals_of_groups
 from rolecall.file_shapes.contents import parts_of
@@ -69,6 +74,7 @@ def propose(
     else:
         _choose_others(files)
         every = [each for file in files for each in (file, *file.others)]
+        leave_out_listed_users(every)
         agree_on_usernames(every)
         agree_on_groups(every)
         leave_out_repeats(every)
