@@ -20,7 +20,14 @@ from rolecall.file_shapes.holders import (
     is_about_users,
 )
 from rolecall.file_shapes.keyed_members import read_keyed_members
-from rolecall.file_shapes.kinds import fields_of_grants, find_bindings, kind_column, share_column, skip_groups
+from rolecall.file_shapes.kinds import (
+    fields_of_grants,
+    find_bindings,
+    kind_column,
+    read_place,
+    share_column,
+    skip_groups,
+)
 from rolecall.file_shapes.matrices import GRANTED
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.objects import find_object, tell_apart
@@ -32,6 +39,7 @@ from rolecall.file_shapes.slashes import split_slashes
 
 _MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberlist"}
 _NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename", "team"]
+_NAMES = set(_NAMING)
 # Columns that occur only in files of groups.
 _OF_GROUPS = {"grouptypes", "grouptype", "groupscope", "groupcategory", "membershiptype", "securityenabled"}
 # A file with more columns than this is not a list of groups.
@@ -81,7 +89,8 @@ def find_sap_authorizations(view: View) -> list[Part]:
 def find_groups_with_members(view: View) -> list[Part]:
     """Recognize groups with a column that lists their members."""
     everything, (view, conditions) = view, groups_in(view)
-    members, naming = view.named(_MEMBERS), view.named(_NAMING) or _naming_groups(view)
+    members = view.named(_MEMBERS)
+    naming = _naming_beside(view, members) or view.named(_NAMING) or _naming_groups(view)
     if members is None or naming is None or naming is members or not members.values:
         return []
     # In LDIF a list with one member looks like a plain attribute.
@@ -89,6 +98,7 @@ def find_groups_with_members(view: View) -> list[Part]:
     if separator is None or (separator == "," and _are_whole_names(naming, members)) or _are_users_too(view):
         return []
     if bindings := find_bindings(naming, members, separator):
+        read_place(view, bindings, members)
         return [read_conditions(view, bindings)]
     name = Meaning(naming.header, "Group", 0.9, "it names a group whose members are listed")
     groups = {"Group": name, **{k: v for k, v in view.fields(Content.GROUPS, [naming.header]).items() if k != "Group"}}
@@ -118,6 +128,13 @@ def find_groups_with_members(view: View) -> list[Part]:
             listing.evidence = [f"{naming.header} names groups; their members are read from the entries of people"]
         return [listing, *found]
     return [listing, pairs]
+
+
+def _naming_beside(view: View, members: Profile | None) -> Profile | None:
+    """Return the column of names in the same object as the members, such as bindings.role beside bindings.members."""
+    place = members.header.rpartition(".")[0] if members else ""
+    inner = [each for each in view.profiles if place and each is not members and each.header.startswith(f"{place}.")]
+    return next((each for each in inner if not _NAMES.isdisjoint(names_of(each.header))), None)
 
 
 def _naming_groups(view: View) -> Profile | None:

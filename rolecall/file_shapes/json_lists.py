@@ -44,7 +44,7 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
     if text.lstrip().startswith("{") and len(lines) > 1 and lines[0].rstrip().endswith("}"):
         records = [_object(line) for line in lines[:MOST_ROWS]]
         if all(records) and list_of_pages(records) is None:
-            return [from_records("JSON lines", records, ["One JSON object on each line"])]
+            return [_lines(records, chosen)]
     document, page = _document(text, sample)
     if chosen in (None, WHOLE) and (whole := _whole(document)):
         return [whole]
@@ -70,6 +70,18 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
     # Signs of paging are known only if the whole file was read.
     if sample.is_whole or sample.size <= MOST_WHOLE:
         found[0].page = page or signs_of(document if first else None, len(lists[outer]))
+    return found
+
+
+def _lines(records: list[dict[str, Any]], chosen: str | None) -> SampleTable:
+    """Read the records on the lines of a file, or the entries of a list inside them."""
+    lists = _sorted_lists(records)
+    path = chosen if chosen in lists else _best(lists)
+    found = from_records("JSON lines", lists[path][:MOST_ROWS], ["One JSON object on each line"])
+    found.choices = list(lists)
+    if path:
+        found.records = path
+        found.evidence.append(f"The records are the list {path}")
     return found
 
 
@@ -191,8 +203,8 @@ def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
     """Return the path of the list to read: the first one that applies.
 
     * the list of accounts in a Veza payload
-    * a list inside the records of the first list, if all its entries have a kind, such as user, or if all its entries
-      describe accounts and the first list does not name people
+    * a list inside the records of the first list, if all its entries have a kind, such as user, or bind members to a
+      role, or if all its entries describe accounts and the first list does not name people
     * the first list
     """
     if ACCOUNTS in lists:
@@ -202,7 +214,11 @@ def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
     for path, records in lists.items():
         name = path.removeprefix(f"{first}[].").removesuffix("[]")
         entries = [value_at(record, name) for record in records] if path.startswith(f"{first}[].") else []
-        if entries and (all(map(_has_kind, entries)) or (not is_about_people and all(map(_is_described, entries)))):
+        if entries and (
+            all(map(_has_kind, entries))
+            or all(map(_is_binding, entries))
+            or (not is_about_people and all(map(_is_described, entries)))
+        ):
             return path
     return first
 
@@ -222,6 +238,13 @@ def _has_kind(entry: object) -> bool:
     if not isinstance(entry, dict):
         return False
     return any(fold(str(value)) in _KINDS for name, value in entry.items() if name.lower().endswith(("kind", "type")))
+
+
+def _is_binding(entry: object) -> bool:
+    """Return whether an object gives a role to a list of members, as policies of clouds do."""
+    if not isinstance(entry, dict):
+        return False
+    return isinstance(entry.get("role"), str) and isinstance(entry.get("members"), list)
 
 
 def _object(line: str) -> dict[str, Any]:

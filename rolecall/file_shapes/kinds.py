@@ -50,6 +50,7 @@ _NAME_OF_GROUP = re.compile(
 # In a Windows domain, names of groups often contain spaces, but logins rarely do.
 _SPACED = re.compile(r"[^\\@\s][^\\@]{0,63}\\[^\\@\s]{1,64} ")
 _MOST_KINDS = 8
+_SURE = 0.5
 _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}
 _PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=\S)")
 # After a prefix, this marks an identity of another provider, such as principal://…, which is read with its prefix.
@@ -316,6 +317,19 @@ def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | N
     if gone:
         part.evidence.append(f"Members that were deleted are left out: {', '.join(gone)[:80]}")
     return part
+
+
+def read_place(view: View, part: Part, members: Profile) -> None:
+    """Read the resource whose policy binds members to roles, such as a project, as the place of the permissions."""
+    inner = members.header.rpartition(".")[0]
+    around = [each for each in view.profiles if inner and not each.header.startswith(f"{inner}.")]
+    taken = [each.header for each in view.profiles if each not in around] if inner else [*part.columns, members.header]
+    fields = view.fields(Content.PERMISSIONS, taken)
+    found = [fields[field].header for field in ("Section", "Header") if field in fields and fields[field].score > _SURE]
+    found += [each.header for each in around if _NAMING.intersection(names_of(each.header)[:1]) and each.values]
+    if found:
+        part.fields["Section"] = Meaning(found[0], "Section", 0.7, "its policy gives the roles")
+        part.evidence.append(f"Each role applies to the {found[0]} of its row")
 
 
 def _is_path(match: re.Match[str]) -> bool:
