@@ -36,6 +36,7 @@ people.py       the people of an HR system
 access.py       rules for files about access: groups, memberships and permissions
 conditions.py   conditions of grants
 group_names.py  holders that may be groups
+group_lists.py  lists of groups in JSON
 slashes.py      groups that are separated by a slash
 commas.py       names with a comma in files with a row for each grant
 matrices.py     matrices with a column for each permission, group or user

@@ -9,6 +9,7 @@ from rolecall.file_shapes.commas import ask_for_commas
 from rolecall.file_shapes.conditions import read_conditions
 from rolecall.file_shapes.denials import read_access, skip_denied
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
+from rolecall.file_shapes.group_lists import name_of_groups
 from rolecall.file_shapes.groups_held import has_placeholders, skip_no_groups, use_filled_group, use_login, use_varied
 from rolecall.file_shapes.header_names import is_known_header, names_of, words_of
 from rolecall.file_shapes.header_words import SCOPES
@@ -101,7 +102,7 @@ def find_groups_with_members(view: View) -> list[Part]:
         read_place(view, bindings, members)
         return [read_conditions(view, bindings)]
     name = Meaning(naming.header, "Group", 0.9, "it names a group whose members are listed")
-    groups = {"Group": name, **{k: v for k, v in view.fields(Content.GROUPS, [naming.header]).items() if k != "Group"}}
+    groups = {"Group": name, **_without_group(view.fields(Content.GROUPS, [naming.header]))}
     shape: dict[str, Any] = {"split": {members.header: separator}, "deriveUsers": True}
     fields = {"Group": name}
     listed = members.distinct if separator == JSON else [
@@ -135,6 +136,10 @@ def _naming_beside(view: View, members: Profile | None) -> Profile | None:
     place = members.header.rpartition(".")[0] if members else ""
     inner = [each for each in view.profiles if place and each is not members and each.header.startswith(f"{place}.")]
     return next((each for each in inner if not _NAMES.isdisjoint(names_of(each.header))), None)
+
+
+def _without_group(fields: dict[str, Meaning]) -> dict[str, Meaning]:
+    return {field: each for field, each in fields.items() if field != "Group"}
 
 
 def _naming_groups(view: View) -> Profile | None:
@@ -221,6 +226,8 @@ def _with_people(view: View, pairs: Part, members: Profile) -> list[Part]:
 
 def find_permissions(view: View) -> list[Part]:
     fields = fields_of_grants(view, Content.PERMISSIONS)
+    if (group := name_of_groups(view)) and "Permission" in fields:
+        fields = {"Group": group, "Permission": fields["Permission"]}
     is_repeated = _use_repeated_people(view, fields, "Permission")
     if fields.get("Permission") is None or not {"Username", "Group"} & fields.keys():
         return []
@@ -332,7 +339,7 @@ def _names_rows(view: View, held: str) -> bool:
 def find_memberships(view: View) -> list[Part]:
     fields = fields_of_grants(view, Content.MEMBERSHIPS)
     is_repeated = _use_repeated_people(view, fields, "Group")
-    if not {"Username", "Group"} <= fields.keys() or (is_about_users(view) and not is_repeated):
+    if not {"Username", "Group"} <= fields.keys() or name_of_groups(view) or (is_about_users(view) and not is_repeated):
         return []
     use_varied(view, fields, Content.MEMBERSHIPS, "Group")
     use_filled_group(view, fields)
@@ -423,6 +430,9 @@ def _roles(view: View, fields: dict[str, Meaning], evidence: list[str]) -> list[
 
 
 def find_groups(view: View) -> list[Part]:
+    if group := name_of_groups(view):
+        fields = {"Group": group, **_without_group(view.fields(Content.GROUPS, [group.header]))}
+        return [Part(Content.GROUPS, fields, {}, 0.7, [f"{group.header} names groups: {group.evidence}"])]
     fields = view.fields(Content.GROUPS)
     users = {field for field, meaning in view.fields(Content.USERS).items() if meaning.score > 0.5}
     is_about_people = bool(users - {"Name", "Active"}) and view.named(_OF_GROUPS) is None

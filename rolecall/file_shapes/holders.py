@@ -91,10 +91,12 @@ def _is_about_accounts(view: View, key: str) -> bool:
 
     A status alone does not show it: tasks and orders have one too.
     """
-    if view.table.header_line is None or view.table.is_doubtful or about_people(view) - {"Active"}:
+    may_lack_header = view.table.header_line is None and not view.table.format.startswith("JSON")
+    if may_lack_header or view.table.is_doubtful or about_people(view) - {"Active"}:
         return True
-    found = meanings(Content.USERS, [view.by_header[key]])
-    return any(each.field == "Username" and each.score > _WEAK for each in found)
+    # In JSON, a login beside the key shows it too: databases give each record an identifier of its own.
+    columns = view.profiles if view.table.format.startswith("JSON") else [view.by_header[key]]
+    return any(each.field == "Username" and each.score > _WEAK for each in meanings(Content.USERS, columns))
 
 
 def _ask_for_accounts(key: str) -> OpenQuestion:
