@@ -31,7 +31,7 @@ from rolecall.file_shapes.kinds import (
 )
 from rolecall.file_shapes.matrices import GRANTED
 from rolecall.file_shapes.meanings import Meaning
-from rolecall.file_shapes.objects import find_object, tell_apart
+from rolecall.file_shapes.objects import add_inner_place, find_object, tell_apart
 from rolecall.file_shapes.parts import Part, View, add_list, login_behind_name, separated_by, without_prefix
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.realms import add_realms
@@ -248,6 +248,7 @@ def find_permissions(view: View) -> list[Part]:
         fields.pop("Group")
     find_object(view, fields, group)
     read_access(view, fields, shape, evidence)
+    add_inner_place(view, fields, evidence)
     tell_apart(view, fields, shape, evidence)
     permission = view.by_header[fields["Permission"].header]
     if separator := ("," if view.table.merges and permission is view.profiles[-1] else permission.separator):

@@ -7,12 +7,13 @@ from rolecall.applications.model import Content
 from rolecall.file_shapes.header_names import is_about_person, is_flag, names_of, words_of
 from rolecall.file_shapes.holders import depends_on
 from rolecall.file_shapes.kinds import kind_column
-from rolecall.file_shapes.meanings import Meaning
+from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import View
 from rolecall.file_shapes.profiles import Profile
 
 # Words in headers about people who decide on access or review it.
 _PEOPLE = {"manager", "supervisor", "approver", "reviewer", "requester", "boss", "by"}
+_SURE = 0.5
 _WHY = "it names what the permission is for"
 # Words in headers of columns that name a container of schemas and objects.
 _CONTAINERS = {"catalog", "catalogue", "database", "db", "server", "instance", "cluster", "tenant", "host", "project"}
@@ -60,6 +61,28 @@ def _use_as_object(view: View, fields: dict[str, Meaning], name: Meaning) -> Non
     is_plain = names_of(name.header)[:1] in (["name"], ["identity"]) and not _names_holders(view, fields, name)
     if is_plain and "Section" not in fields and name.header not in taken:
         fields["Section"] = Meaning(name.header, "Section", 0.6, _WHY)
+
+
+def add_inner_place(view: View, fields: dict[str, Meaning], evidence: list[str]) -> None:
+    """Read two columns of places, such as the path and the name of a folder, if the first alone names several places.
+
+    The one with fewer values is the Header.
+    """
+    if "Section" not in fields or "Header" in fields:
+        return
+    outer, taken = fields["Section"], {meaning.header for meaning in fields.values()}
+    holders = [view.by_header[fields[field].header] for field in ("Username", "Group") if field in fields]
+    for inner in meanings(Content.PERMISSIONS, view.profiles):
+        column = view.by_header[inner.header]
+        is_place = inner.field == "Section" and inner.score > _SURE and inner.header not in taken
+        is_other = is_place and not depends_on(column, view.by_header[outer.header])
+        # A place of the person, such as a site, does not differ between the rows of a person.
+        if is_other and column.is_filled and not column.ticks and not any(depends_on(column, each) for each in holders):
+            places = sorted((outer, inner), key=lambda each: len(view.by_header[each.header].distinct))
+            for field, each in zip(("Header", "Section"), places, strict=True):
+                fields[field] = Meaning(each.header, field, each.score, _WHY)
+            evidence.append(f"{places[0].header} and {places[1].header} together say where each permission applies")
+            return
 
 
 def tell_apart(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
