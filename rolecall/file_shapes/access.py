@@ -277,7 +277,8 @@ def _ask_for_pairs(view: View, part: Part) -> None:
 
 def _common_separator(one: Profile, other: Profile) -> str | None:
     """Return a separator that both columns contain equally often in every row; None if there is none."""
-    for sign in ("::", ";", "|", "\n"):
+    # Multivalue databases write a closing bracket between values.
+    for sign in ("::", ";", "|", "\n", "]"):
         counts = [(a.count(sign), b.count(sign)) for a, b in zip(one.cells, other.cells, strict=True)]
         if any(a for a, _ in counts) and all(a == b for a, b in counts):
             return sign

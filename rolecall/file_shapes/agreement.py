@@ -77,7 +77,8 @@ def _usernames(file: ReadFile, part: Part) -> set[str]:
     is_text = separator not in (None, JSON)
     values = [each for value in profile.distinct for each in (value.split(separator) if is_text else [value])]
     if "|rdn" in (origin or ""):
-        return {value.partition("=")[2].partition(",")[0] for value in values}
+        # Members without a distinguished name keep their whole name, as in the import.
+        return {value.partition("=")[2].partition(",")[0] or value for value in values}
     return {value.partition(":")[2] if "after(:)" in (origin or "") else value.strip() for value in values}
 
 

@@ -151,7 +151,7 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
     if not profile.values:
         return msgspec.structs.replace(meaning, score=score * 0.6, evidence=f"{evidence}; the sample has no value")
     match meaning.field:
-        case "Group" | "Permission" | "Header" | "Section" if profile.is_dated:
+        case "Group" | "Permission" | "Header" | "Section" if profile.is_dated and not _has_ids(profile):
             score *= 0.1
         case "Group" if profile.ticks:
             score *= 0.1
@@ -185,6 +185,11 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Access" if not profile.ticks:
             score *= 0.4
     return msgspec.structs.replace(meaning, score=score, evidence=evidence)
+
+
+def _has_ids(profile: Profile) -> bool:
+    """Return whether a column such as group_id has long numbers, which would be dates as milliseconds since 1970."""
+    return "id" in words_of(profile.header) and profile.numbers == 1
 
 
 def _may_be_employees(profile: Profile) -> bool:
