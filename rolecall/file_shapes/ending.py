@@ -16,7 +16,8 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 _LAST_DAY = re.compile(
     r"(?:end|terminat[a-z]{0,40}|expir[a-z]{0,40}|leav[a-z]{0,40}|exit|separation)"
     r"[ ._-]*(?:date|day|on|at|time)(?![a-z])"
-    r"|(?:valid|effective|active)[ ._-]*(?:to|until|through|thru|till)(?![a-z])|^(?:to|thru|until)[ ._-]*date$|g(?:u|ue)ltig[ _-]*bis"
+    r"|(?:valid|effective|active)[ ._-]*(?:to|until|through|thru|till)(?![a-z])|^(?:to|thru|until)[ ._-]*date$"
+    r"|g(?:u|ue)ltig[ _-]*bis"
     r"|(?:account|access|membership|grant|assignment|role)[ _-]*expir"
     r"|^fecha[ _-]*(?:de[ _-]*)?(?:baja|cese|salida|fin|expiracion|vencimiento)$|^(?:valido|vigente)[ _-]*hasta$"
     r"|^data[ _-]*(?:d[ie][ _-]*)?(?:cessazione|fine rapporto|scadenza|saida|demissao|desligamento|rescisao|expiracao)$"
