@@ -1,4 +1,4 @@
-"""Read a RACF database unload (IRRDBU00): typed records with fixed positions and without a header."""
+"""Read a RACF database unload (IRRDBU00): fixed-width records of several types, without a header."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable
 
 _LINE = re.compile(r"\d{4} \S.*")
 _RECORD = "Record"
-# Names and positions of the fields of each record type that is read.
+# For each record type that is read: its fields, and where each begins. The first position is 1.
 _TYPES: dict[str, dict[str, int]] = {
     "0200": {
         "Username": 6, "Created": 15, "Owner": 26, "ADSP": 35, "Special": 40, "Operations": 45, "Revoked": 50,

@@ -1,4 +1,4 @@
-"""Define what is known about one file while a connector is proposed."""
+"""Define the state of a file during a proposal, and name the sheet or list that is read."""
 
 import msgspec
 
@@ -20,7 +20,7 @@ class ReadFile(msgspec.Struct):
 
 
 def place_of(file: ReadFile) -> str:
-    """Return the name of the sheet or list that is read, as evidence shows it."""
+    """Return the name of the sheet or list that is read, as people see it."""
     assert file.view
     found = file.view.table
     return found.name or (f"sheet {found.sheet}" if found.sheet else f"list {found.records or 'of the file'}")

@@ -17,7 +17,7 @@ _MOST_NAMED = 4
 
 
 def name_with_realm(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> str | None:
-    """Join the username with the host or domain in its row if usernames are unique only in each host or domain.
+    """Join the username with the host or domain in its row if usernames are unique only within it.
 
     Return the column of usernames, or None if this does not apply.
     """
@@ -35,7 +35,7 @@ def name_with_realm(view: View, fields: dict[str, Meaning], shape: dict[str, Any
 
 
 def add_realms(view: View, part: Part) -> None:
-    """Join the username and the group with their hosts if each has a column of hosts, as TO_USER has TO_HOST."""
+    """Join the username and the group with their hosts if both have a column of hosts, as TO_USER has TO_HOST."""
     sides = [(field, part.fields[field].header) for field in ("Username", "Group") if field in part.fields]
     found = {field: (header, realm) for field, header in sides if (realm := _realm_beside(view, header))}
     if len(found) < len(("Username", "Group")) or part.shape.get("split"):
@@ -43,7 +43,7 @@ def add_realms(view: View, part: Part) -> None:
     for field, (header, realm) in found.items():
         del part.fields[field]
         part.shape.setdefault("join", {})[field] = f"{{{header}}}@{{{realm}}}"
-        part.evidence.append(f"{realm} is the host of {header}")
+        part.evidence.append(f"{realm} is the host or domain of {header}")
 
 
 def _realm_beside(view: View, header: str) -> str | None:

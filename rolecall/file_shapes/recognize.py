@@ -78,11 +78,11 @@ def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | Non
         byte = f"byte 0x{head[error.start]:02X} in line {line} is not {encoding or 'UTF-8'}"
         raise Unreadable(f"{byte}; {encodings.advice(head)}") from None
     if "\x00" in text:
-        raise Unreadable("the file is not text, or UTF-16 without a byte order mark; set encoding to utf-16-le")
+        raise Unreadable("the file is not text, or is UTF-16 without a byte order mark; set encoding to utf-16-le")
     return text, encoding
 
 
-# Patterns for a line of a text that is not a table, each with what the text is and what to export instead.
+# Patterns for lines of texts that are not tables. Each has the kind of text, and what to export instead.
 _TEXTS = {
     r"^The command completed successfully": "the output of net user or net localgroup; use Get-LocalUser, "
     "Get-LocalGroupMember or Get-ADUser with Export-Csv",
@@ -92,8 +92,8 @@ _TEXTS = {
     "secrets; export its accounts as CSV",
     r"^config system admin": "the configuration of a firewall, which contains secrets; export its accounts as CSV",
     r"^(?:local|host|hostssl|hostnossl)[ \t]{1,40}\S{1,200}[ \t]{1,40}\S{1,200}[ \t][^\n]{0,300}"
-    r"\b(?:trust|reject|md5|password|scram-sha-256|peer|ident|ldap|cert|gss|sspi|pam|radius)\b": "the configuration of "
-    "PostgreSQL that says who may connect; export the roles, for example the output of \\du",
+    r"\b(?:trust|reject|md5|password|scram-sha-256|peer|ident|ldap|cert|gss|sspi|pam|radius)\b": "pg_hba.conf "
+    "of PostgreSQL, which says who may connect; export the roles, for example the output of \\du",
     r"^[^\n]{0,300}\| {0,40}[\w\"-]{0,64}=[arwdDxtmXUCcTsA*]{1,24}/[\w\"-]{1,64}": "PostgreSQL "
     "privileges in short form; export information_schema.role_table_grants as CSV",
     r"^USER=\S{1,8}[ \t]{1,40}NAME=": "the output of the RACF command LISTUSER; use the database unload (IRRDBU00)",
@@ -120,7 +120,7 @@ def _table(text: str, sample: Sample, encoding: str | None, decided: Decided) ->
 
 
 _MOST_WORDS = 3
-# Mask more of a line than is shown, so that the end of the shown part is masked like the rest of its value.
+# Mask more of a line than is shown, so that a secret is recognized even if only its beginning is shown.
 _LONGEST_MASKED = 2000
 
 
@@ -144,12 +144,12 @@ _SHADOW = r"[^:\s]+:[^:\s]*:\d*:\d*:\d*:\d*:\d*:\d*:\d*"
 def _unix_listing(text: str) -> SampleTable | None:
     """Recognize passwd and group files, as `getent` prints them."""
     written = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    # Skip NIS lines such as +::::::, which include or exclude the accounts of another server.
+    # Skip NIS lines such as +::::::, which include or exclude the accounts of a NIS server.
     lines = [line for line in written if not line.startswith(("+", "-"))]
     if not lines or ":" not in lines[0]:
         return None
     if all(re.fullmatch(_SHADOW, line) for line in lines):
-        instead = "use the output of getent passwd; it does not say which accounts are locked or have expired"
+        instead = "use the output of getent passwd, which does not say which accounts are locked or have expired"
         raise Unreadable(f"the file is /etc/shadow, which contains password hashes; {instead}")
     for pattern, headers in _UNIX.items():
         if all(re.fullmatch(pattern, line) for line in lines):
@@ -191,7 +191,7 @@ def _records(text: str, sample: Sample) -> SampleTable | None:
 
 def _parquet(sample: Sample) -> SampleTable:
     try:
-        # Limit the rows: a few kilobytes may contain billions of equal rows.
+        # Limit the rows: a few kilobytes may contain billions of identical rows.
         table = formats.read_parquet(sample.path or sample.head, MOST_ROWS)
     except (BrokenFile, pl.exceptions.PolarsError) as error:
         raise Unreadable(str(error)) from None

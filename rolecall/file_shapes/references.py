@@ -1,4 +1,4 @@
-"""Ask about references to groups that are not read: numbers of groups, such as the GID in passwd, and nested groups."""
+"""Ask about groups that need a decision: group numbers, such as the GID in passwd, nested and deleted groups."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -18,22 +18,22 @@ _SURE = 0.5
 
 
 def ask_for_references(files: Iterable[tuple[View, list[Part]]]) -> None:
-    """Ask whether to import accounts without the groups that they name by number: a shape cannot look up names."""
+    """Ask whether to import accounts without the groups in a column of numbers: a shape cannot look up their names."""
     known = list(files)
     numbers = [column for view, parts in known for column in _numbers_of_groups(view, parts)]
     for view, parts in known:
         for part in [each for each in parts if each.content == Content.USERS]:
             for column in [each for each in view.profiles if any(_refers(each, other) for other in numbers)]:
                 text = (
-                    f"{column.header} has the number of a group for each account. The names of these groups are not "
-                    "known, so these memberships are not imported. Import without them?"
+                    f"{column.header} has the number of a group for each account. The names of these groups cannot be "
+                    "looked up, so these memberships are not imported. Import without them?"
                 )
                 choice = ProposedChoice("Yes, without them", "Username", AS_PROPOSED)
                 part.questions = [*part.questions, OpenQuestion(text, [choice])]
 
 
 def _numbers_of_groups(view: View, parts: Iterable[Part]) -> Iterator[Profile]:
-    """Yield the columns with a different number in each row, in files that have a column with the names of groups."""
+    """Yield the columns of unique numbers in files with names of groups: each may be the number of the group."""
     for part in parts:
         if part.content in (Content.GROUPS, Content.MEMBERSHIPS) and "Group" in part.fields:
             naming = part.fields["Group"].header
@@ -56,7 +56,7 @@ def ask_for_ids(groups: Part, id: str, name: str) -> None:
 
 
 def ask_for_names(view: View, parts: Iterable[Part], unread: Sequence[tuple[str, View]]) -> None:
-    """Ask about groups that are named by IDs, if a list in the file has names for these IDs but is not read.
+    """Ask about groups that are named by IDs, if a list that is not read has the names for these IDs.
 
     `unread` contains all lists that are not read, each with its name.
     """
@@ -67,8 +67,8 @@ def ask_for_names(view: View, parts: Iterable[Part], unread: Sequence[tuple[str,
         found = next((each for each in unread if _name_of(column, each[1])), None)
         if found:
             text = (
-                f"{column.header} names groups by their IDs. The {found[0]} has names for them "
-                f"({_name_of(column, found[1])}), which are not read. Import with the IDs as names?"
+                f"{column.header} names groups by their IDs. Their names are in the {found[0]} "
+                f"(column {_name_of(column, found[1])}), which is not read. Import with the IDs as names?"
             )
             choice = ProposedChoice("Yes, with the IDs", "Username", AS_PROPOSED)
             part.questions = [*part.questions, OpenQuestion(text, [choice])]
@@ -94,7 +94,7 @@ def ask_for_inner_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
             continue
         named = groups.union(_values(view, part, "Group"))
         inner = [name for name in _values(view, part, "Username") if name in named and name not in accounts]
-        # If each of these groups has a member with its own name, they are private groups of Unix users, not nested.
+        # If each of these groups has a member of the same name, they are private groups of Unix users, not nested.
         if not inner or _is_of_persons(view, part, inner):
             continue
         shown = ", ".join(inner[:_MOST_NAMED])
@@ -106,7 +106,7 @@ def ask_for_inner_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
 
 
 def ask_for_ended_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
-    """Ask about groups that were deleted, and about the memberships in them."""
+    """Ask whether to leave out groups with an inactive status, such as deleted groups, and their memberships."""
     known = list(files)
     for view, part in [(view, part) for view, parts in known for part in parts if part.content == Content.GROUPS]:
         found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active"]
@@ -151,7 +151,7 @@ def _values(view: View, part: Part, field: str) -> list[str]:
 
 
 def _is_of_persons(view: View, part: Part, inner: list[str]) -> bool:
-    """Return whether each of these groups has a member with its own name, as private groups of Unix users have."""
+    """Return whether each of these groups has a member of the same name, like the private group of a Unix user."""
     members, groups = (view.by_header[part.fields[field].header] for field in ("Username", "Group"))
     separator = part.shape.get("split", {}).get(members.header)
     pairs = {

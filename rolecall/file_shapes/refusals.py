@@ -1,4 +1,4 @@
-"""Reject files that are not about access. They would create accounts and permissions that do not exist."""
+"""Reject files that are not about access, because they would create accounts and permissions that do not exist."""
 
 import re
 
@@ -39,7 +39,7 @@ def check_is_about_access(view: View) -> None:
 
 
 def _names_access(view: View) -> bool:
-    """Return whether a header certainly means users, roles or permissions, as in a matrix of approval limits."""
+    """Return whether a column certainly has users, groups or permissions, as in a matrix of approval limits."""
     found = view.fields(Content.PERMISSIONS)
     return any(field in found and found[field].score > _SURE for field in ("Username", "Group", "Permission"))
 

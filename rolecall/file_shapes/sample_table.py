@@ -50,15 +50,15 @@ class SampleTable(msgspec.Struct):
     evidence: list[str] = []
     # Other lines that could be the header.
     candidates: list[int] = []
-    # Whether a person must say if a line is the header or a row, because the line contains no known word.
+    # Whether a person must say if a line is the header or a row, because it contains no known header.
     is_doubtful: bool = False
-    # The first cells of rows that contain totals.
+    # The first cell of each row that contains totals.
     totals: list[str] = []
     # Conditions that leave out lines between and below the rows.
     left_out: list[dict[str, Any]] = []
     # Whether rows are longer than the header, because the last column contains the delimiter.
     merges: bool = False
-    # Columns whose cells are merged over several rows.
+    # Columns with cells that are merged across several rows.
     fill_down: list[str] = []
     # If a workbook has several sheets with data: the sheet that is read, and the names of all these sheets.
     sheet: str | None = None
@@ -130,7 +130,7 @@ def _are_keyed(path: str, values: Sequence[Any]) -> bool:
     others = [each for value in values if value and not isinstance(value, dict) for each in _listed(value)]
     if not objects or not all(isinstance(each, str) for each in others):
         return False
-    # An import reads a column as a whole, so beside texts an object is not flattened, even if it describes one thing.
+    # If other records have text here, do not flatten the objects: an import reads all cells of a column the same way.
     return bool(others) or is_keyed(path, objects)
 
 

@@ -1,4 +1,4 @@
-"""Read roles in a list of objects with the place where each of them applies, such as the database of a role."""
+"""Read roles from a list of objects, each with the place where its role applies, such as a database."""
 
 import msgspec
 
@@ -22,7 +22,7 @@ _FORMATS = ("JSON", "JSON lines")
 
 
 def name_with_scope(view: View, part: Part, groups: Profile) -> bool:
-    """Name groups such as `shop: reader` if roles of the same name belong to different places; return whether they do.
+    """Use group names such as `shop: reader` if roles of one name belong to different places; return whether they do.
 
     Read a record for each entry of the list: two columns of lists would not show which role belongs to which place.
     """
@@ -36,7 +36,7 @@ def name_with_scope(view: View, part: Part, groups: Profile) -> bool:
     part.fields.pop("Group", None)
     part.shape["records"] = f"{records}[].{outer}[]"
     part.shape.setdefault("join", {})["Group"] = f"{{{outer}.{scope}|suffix(:)}} {{{outer}.{member}}}"
-    part.evidence.append(f"The same {member} occurs in several {outer}[].{scope}, so names of groups contain both")
+    part.evidence.append(f"The same {member} occurs with several {outer}[].{scope}, so names of groups contain both")
     return True
 
 

@@ -92,11 +92,11 @@ def _content(file: ReadFile, part: Part, *, is_first: bool) -> ContentProposal:
 
 
 def _use_in_patterns(part: Part, header: str) -> str:
-    """Describe which fields are built from a column that is not a field itself."""
+    """Name the fields that are built from a column, if the column alone is not a field."""
     joins: dict[str, str] = part.shape.get("join", {})
     unpivot = part.shape.get("unpivot", {})
     if header in unpivot.get("columns", []):
-        return f"{unpivot['cells']} is read from it, and from other columns"
+        return f"{unpivot['cells']} is read from it and from other columns"
     signs = (f"{{{header}|", f"{{{header}}}", f"|or({header})")
     built = [field for field, pattern in joins.items() if any(sign in pattern for sign in signs)]
     return f"{' and '.join(built)} is built from it" if built else ""

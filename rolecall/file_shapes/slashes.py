@@ -10,7 +10,7 @@ _MOST_LOOKED_AT = 200
 
 
 def split_slashes(part: Part, groups: Profile) -> None:
-    """Propose, with a question, to split cells at slashes if a part of each such cell is also a whole cell."""
+    """Split cells at slashes, and ask, if a part of each such cell also occurs as a whole cell."""
     values = groups.distinct[:_MOST_LOOKED_AT]
     joined = {value: [each.strip() for each in value.split(_SLASH)] for value in values if _SLASH in value}
     alone = {value for value in values if _SLASH not in value}

@@ -1,4 +1,4 @@
-"""Decide which columns say who is active: one status or several together, and end dates of accounts."""
+"""Decide which columns say who is active: one or several status columns, and the end dates of accounts."""
 
 import re
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def _ask_for_state(view: View, part: Part) -> None:
     for column in view.profiles:
         words = [fold(word) for word in column.distinct]
         is_unknown = column.header not in taken and not is_known_header(column.header)
-        # A header with non-ASCII letters is not English, so it may name a status even if its words are Y and N.
+        # A header with non-ASCII letters is not English, so the column may be a status even if its values are Y and N.
         known = YES_NO.keys() - (_ENGLISH if column.header.isascii() else ())
         if not is_unknown or len(words) != _YES_AND_NO or not {*words} <= known:
             continue
@@ -99,7 +99,7 @@ def _ask_for_shells(view: View, part: Part) -> None:
 
 
 def read_statuses(view: View, part: Part) -> None:
-    """Choose among several status columns, and handle one that means the opposite of active."""
+    """Choose among several status columns, and invert a status that means the opposite of active."""
     found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active" and each.score > _WEAK]
     if len(found) > 1 and "Active" in part.fields:
         _use_several(view, part, found)
@@ -133,7 +133,7 @@ def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
 
 
 def _ask_for_unread(part: Part, best: str, others: Sequence[Profile]) -> None:
-    """Ask which column says who is active if an unread column has both known and unknown words for a status."""
+    """Ask which column says who is active if a status column that is not read has doubtful words."""
     unknown = [(each.header, word) for each in others for word in _doubtful_words(each)[:1]]
     if unknown:
         header, word = unknown[0]
@@ -143,7 +143,7 @@ def _ask_for_unread(part: Part, best: str, others: Sequence[Profile]) -> None:
 
 
 def _doubtful_words(column: Profile) -> list[str]:
-    """Return the unknown words of a status; without a known one, only those that probably mean not active."""
+    """Return the unknown words of a status. If no word is known, return only those that probably mean not active."""
     words = column.unknown_statuses
     return words if column.statuses else [word for word in words if proposed_meaning(word) == "No"]
 
@@ -245,7 +245,7 @@ def _find_codes(view: View, part: Part) -> None:
 
 
 def _end_by_date(view: View, part: Part) -> None:
-    """Read accounts as inactive by a deactivation date or a last day, if no column is certain to be the status."""
+    """Derive the status from a deactivation date or a last day, if no column is certain to be the status."""
     if (column := _dated(view, _ENDED)) is not None:
         part.fields["Active"] = Meaning(column.header, "Active", 0.6, "it says when an account was deactivated")
         # 0 means no date.

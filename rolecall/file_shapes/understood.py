@@ -75,7 +75,7 @@ def state_unlisted(contents: Sequence[tuple[Content, Json, Understood]]) -> None
     """Add a statement about accounts that memberships or permissions name, but that no content of users lists.
 
     `contents` has the content, the shape and the rows of each part of all files. If no content gives users, add
-    nothing: then the users are the accounts of the application, and only an import can compare with them.
+    nothing: then the users are the accounts of the application, which only an import can read.
     """
     giving = [found for content, shape, found in contents if content == Content.USERS or shape.get("deriveUsers")]
     if not giving or any(found.usernames is None for found in giving):

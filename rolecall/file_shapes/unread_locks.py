@@ -12,7 +12,7 @@ from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
-# Words in headers of numbers and rules about locks.
+# Header words for counts and policies, such as the duration of a lock.
 _ABOUT_LOCKS = {"count", "counter", "attempts", "number", "threshold", "duration", "policy", "days", "minutes", "max"}
 _NOTHING = {fold(word) for word in NOTHING_HELD} | {"0"}
 _MOST_WORDS, _MOST_SHOWN = 8, 3
@@ -20,7 +20,10 @@ _FITS_FILTER = re.compile(r"[^{}()|]*")
 
 
 def ask_for_unread_locks(view: View, part: Part) -> None:
-    """Ask about each further column of locks, and without any such column about reasons and times of locks."""
+    """Ask about columns of locks that are not read.
+
+    If Locked is read from one column, skip columns of reasons or times. If it is built from a pattern, skip all.
+    """
     origin = part.origin("Locked")
     for column in view.profiles:
         is_state = all(fold(word) in LOCKED for word in column.distinct)
@@ -40,7 +43,7 @@ def _may_lock(column: Profile) -> bool:
 
 
 def _is_used(part: Part, header: str) -> bool:
-    """Return whether a content reads a column, another one does (it is ignored then), or a question names it."""
+    """Return whether a column is read, ignored because another content reads it, or offered by a question."""
     patterns = " ".join(part.shape.get("join", {}).values())
     asked = any(choice.value == header for question in part.questions for choice in question.choices)
     used = [*part.columns, *part.shape.get("ignore", [])]
@@ -57,7 +60,7 @@ def _is_open(word: str) -> bool:
 def _ask(part: Part, column: Profile, locked: list[str], open: list[str], filters: str) -> None:
     header, other = column.header, part.source("Locked")
     count = counted(sum(cell.strip() in locked for cell in column.cells), "account")
-    text = f"{header} is {', '.join(locked[:_MOST_SHOWN])} for {count}, and is not read. Are they locked?"
+    text = f"{header} is {', '.join(locked[:_MOST_SHOWN])} for {count}, but is not read. Does this mean locked?"
     unless = "".join(f"|unless({header}={word})" for word in open)
     pattern = f"{{{header}{unless}{filters}{f'|or({other})' if other else ''}}}"
     yes = f"Yes, by {header} or {other}" if other else f"Yes, by {header}"

@@ -60,10 +60,12 @@ def add_dates(view: View, part: Part) -> None:
             example = next(iter(view.by_header[meaning.header].values), "")
             _ask_for_order(part, meaning.header, f"is the day or the month first in {example}?")
         elif not formats and (mixed := _mixed_orders(column)):
-            _ask_for_order(part, meaning.header, f"{mixed}. Which order is right? Dates in the other order stay text")
+            _ask_for_order(
+                part, meaning.header, f"{mixed}. Which order is right? Dates in the other order are not converted"
+            )
         elif is_serial(column):
             part.shape.setdefault("dates", {})[meaning.header] = EXCEL
-            part.evidence.append(f"{meaning.header} has dates as Excel numbers, such as {column.distinct[0]}")
+            part.evidence.append(f"{meaning.header} has Excel serial dates, such as {column.distinct[0]}")
         elif formats and (words or "iso" not in formats):
             part.shape.setdefault("dates", {})[meaning.header] = formats[0]
             part.evidence.append(f"{meaning.header} has dates: {formats[0]}")
@@ -101,8 +103,8 @@ def _mixed_orders(column: Profile) -> str | None:
 def _blank_words(view: View, part: Part, column: Profile, words: list[str]) -> None:
     """Add the words that mean "no date", such as Never, to `blank`, if the other values have no known date format.
 
-    With a format, the import knows these words. Leave out words that other columns contain, because `blank` applies to
-    all columns.
+    If they have a format, the import reads these words as blank anyway. Leave out words that other columns contain,
+    because `blank` applies to all columns.
     """
     if column.date_formats:
         return
@@ -144,7 +146,7 @@ def read_rows(view: View, part: Part, header: str) -> Profile:
 
 
 def _add_locks(view: View, part: Part) -> None:
-    """Say which values mean that an account is locked, in the column of locks or else in the status."""
+    """Map the values that mean locked: those of the column of locks or, without such a column, those of the status."""
     values = part.shape.setdefault("values", {})
     if (locked := part.fields.get("Locked")) is not None:
         column = view.by_header[locked.header]
@@ -161,7 +163,7 @@ def _add_locks(view: View, part: Part) -> None:
     if active and words and locked is None and part.content == Content.USERS:
         part.shape.setdefault("join", {})["Locked"] = f"{{{active}}}"
         values["Locked"] = {**dict.fromkeys(words, "Yes"), ANY_OTHER: "No"}
-        part.evidence.append(f"{', '.join(words[:3])} in {active} means that the account is locked")
+        part.evidence.append(f"{', '.join(words[:3])} in {active} is read as locked")
     if not values:
         del part.shape["values"]
 
@@ -187,7 +189,7 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
         # In a column that means the opposite, Yes means not active.
         values = {"Yes": "No", "No": "Yes"}
     if codes == {"o", "n"}:
-        # O stands for oui, which is French for yes.
+        # O means oui, which is French for yes.
         guessed = {**guessed, "o": "No" if is_opposite else "Yes"}
     if is_ticked(column):
         # A tick means yes, and a blank cell means no. If the column means the opposite, `invert` swaps them later.
@@ -256,7 +258,7 @@ def _guess_phrase(phrase: str) -> str | None:
 def _guesses(field: str, column: Profile) -> tuple[set[str], dict[str, str]]:
     """Return the known words that are doubtful in this column, and the meanings to propose for all unclear words."""
     codes = {fold(word) for word in column.distinct}
-    # Without F beside it, T may mean terminated rather than true; without N, J may not be the German or Dutch yes.
+    # Without F beside it, T may mean terminated rather than true. J is certain to mean ja only if there is also an N.
     doubtful = {yes for yes, no in (("t", "f"), ("j", "n")) if yes in codes and no not in codes and len(codes) > 1}
     if column.numbers == 1 and "0" not in codes and not codes <= WORDS[field].keys():
         # Among codes such as 1, 2 and 3, the meaning of 1 is doubtful too.

@@ -17,7 +17,7 @@ _MOST_SHEETS = 8
 def read_workbook(sample: Sample, decided: Decided) -> list[SampleTable]:
     """Return the chosen sheet (by default, the one with the most known headers), then other sheets with tables."""
     if sample.size > MOST_WHOLE:
-        raise Unreadable(f"the archive has more than {MOST_WHOLE // 1024**2} MiB; export the data as CSV")
+        raise Unreadable(f"the archive is larger than {MOST_WHOLE // 1024**2} MiB; export the data as CSV")
     content = sample.whole()
     _check_archive(content)
     try:

@@ -238,8 +238,8 @@ def test_shadow_file_is_refused(tmp_path: Path) -> None:
     (file,) = proposed(tmp_path, shadow="root:$6$x$y:19000:0:99999:7:::\nada:!:19000:0:99999:7:::\n").files
 
     assert file.problem == (
-        "the file is /etc/shadow, which contains password hashes; use the output of getent passwd; "
-        "it does not say which accounts are locked or have expired"
+        "the file is /etc/shadow, which contains password hashes; use the output of getent passwd, "
+        "which does not say which accounts are locked or have expired"
     )
 
 

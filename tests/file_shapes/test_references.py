@@ -27,8 +27,8 @@ def test_primary_group_with_a_number_is_asked_about(tmp_path: Path) -> None:
     asked = questions(tmp_path, passwd=passwd, group=group)
 
     assert [text for text in asked if "GID" in text] == [
-        "GID has the number of a group for each account. The names of these groups are not known, so these memberships "
-        "are not imported. Import without them?"
+        "GID has the number of a group for each account. The names of these groups cannot be looked up, so these "
+        "memberships are not imported. Import without them?"
     ]
 
 
@@ -68,6 +68,6 @@ def test_names_of_groups_in_a_list_that_is_not_read_are_asked_about(tmp_path: Pa
     levels = [{"id": id, "title": title} for id, title in zip(ids, ("Admin", "Viewer"), strict=True)]
 
     assert questions(tmp_path, export=json.dumps({"users": users, "levels": levels})) == [
-        "roles names groups by their IDs. The list levels has names for them (title), which are not read. Import with "
-        "the IDs as names?"
+        "roles names groups by their IDs. Their names are in the list levels (column title), which is not read. Import "
+        "with the IDs as names?"
     ]
