@@ -1,4 +1,4 @@
-"""Define the table that a sample is read into, and make it from records."""
+"""Define the table that a sample is read into, and build this table from records."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

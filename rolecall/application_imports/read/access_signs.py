@@ -82,7 +82,7 @@ _FLAGS = {
 }  # fmt: skip
 # Header words for a kind of record. If all rows have the same value in such a column, it is not access.
 _KINDS = {"kind", "type", "api", "ref", "version"}
-# Header words for amounts up to which an account may act.
+# Header words for limits, such as the maximum amount that an account may approve.
 _LIMITS = {"limit", "limits", "ceiling", "threshold", "betragsgrenze", "plafond"}
 _NO = {word for word, value in YES_NO.items() if not value}
 _NOTHING = {*map(fold, (*NOTHING_HELD, *REFUSES)), *NO_ACCESS, *_NO}

@@ -1,4 +1,4 @@
-"""Account for a whole file in the log: what becomes of each column, and how many rows are left out, by reason."""
+"""Report in the log what becomes of each column of a file, and how many rows are left out, by reason."""
 
 import re
 from collections import Counter
@@ -72,7 +72,7 @@ def _seen(table: Table, position: int, header: str, use: Use) -> SeenColumn:
 
 
 def reading_of(name: str, content: Content, account: FileAccount, rejects: Iterable[int]) -> ContentReading:
-    """Return how the rows of a file were read; `rejects` are the lines of rejected rows."""
+    """Return how the rows of a file were read; `rejects` are the line numbers of rejected rows."""
     unread = [column for column in account.columns if column.use.fate == Fate.NOT_READ]
     rejected, left_out = len(set(rejects)), {reason: count for reason, count in account.left_out.items() if count}
     return ContentReading(
@@ -90,8 +90,8 @@ def reading_of(name: str, content: Content, account: FileAccount, rejects: Itera
 def in_words(name: str, account: FileAccount, earlier: Sequence[str]) -> Iterator[str]:
     """Yield log lines about a file.
 
-    `earlier` has the columns of the previous import, or is empty if they are not known. Each column that is new and
-    not read gets a line.
+    `earlier` has the columns of the previous import, or is empty if they are not known. Each new column that is not
+    read into a field gets a line.
     """
     by_fate: dict[Fate, list[str]] = {}
     for column in account.columns:

@@ -1,4 +1,4 @@
-"""Split cells that contain several values: separated by a character, as a JSON array, or in braces."""
+"""Split cells that contain several values: separated by a character, as JSON, or in braces."""
 
 import csv
 import re
@@ -50,7 +50,7 @@ def _elements(cell: str) -> list[str]:
 
 
 def _text_of(entry: object) -> str:
-    """Return the name of an entry that has nothing else to tell, or else its JSON."""
+    """Return a text unchanged, an object that describes one thing as its name, and any other entry as JSON."""
     return entry if isinstance(entry, str) else name_of_thing(entry) or msgspec.json.encode(entry).decode()
 
 

@@ -59,7 +59,7 @@ def likely_code_page(content: bytes) -> str | None:
 
 
 def is_western(content: bytes) -> bool:
-    """Return whether no other script fits a text, and no code page similar to windows-1252 is clearly better."""
+    """Return whether windows-1252 fits: no other script is likely, and no similar code page is clearly better."""
     scores = _scores(content)
     best = max(scores, key=lambda name: scores[name])
     if scores[best] < _ENOUGH:

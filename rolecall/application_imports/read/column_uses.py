@@ -1,4 +1,4 @@
-"""Say what becomes of each column of a file: it is read, kept as a detail, ignored, or not read."""
+"""Determine what becomes of each column of a file: it is read, kept as a detail, ignored, or not read."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -146,9 +146,9 @@ def _is_in_matrix(header: str, section: Section) -> bool:
 
 
 def beside(shape: FileShape) -> dict[str, list[tuple[str, str]]]:
-    """Return the fields for which the headers of a matrix only say which other column has the value.
+    """Return the fields that are read from a second column for each column of a matrix, such as `role1` for `course1`.
 
-    Each field has pairs of columns, such as `course1` of the matrix and `role1`, which is read beside it.
+    Map each field to these pairs of columns: the column of the matrix, and the column that is read.
     """
     headers = shape.unpivot.headers if shape.unpivot else ""
     found = {}

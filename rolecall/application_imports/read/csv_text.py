@@ -281,7 +281,7 @@ _CSV_ERRORS = {
 
 
 def _end_of_rows(text: bytes, dialect: Dialect) -> int:
-    """Return the position after the last whole row. If the text is malformed, return its end: the parser reports it."""
+    """Return the position after the last whole row. If the text is malformed, return its end; the parser will fail."""
     ends = [0]
 
     def lines() -> Iterator[str]:

@@ -1,8 +1,8 @@
 """Read printed lists of properties with dots between name and value, such as `Status . . . . :   *ENABLED` of IBM i.
 
-A record begins with the same property as the first record, and ends at a blank line. If a page break divides a record,
-its second block has only known properties and begins with a different one. Further values of a property are on the
-lines below the first; all its values become a list. Other blocks, such as page titles and totals, are left out.
+Blank lines divide the text into blocks. A block that begins with the same property as the first record is a new record.
+A block with only known properties continues the current record after a page break. Other blocks, such as page titles
+and totals, are left out. If a property has further values on the lines below it, all its values become a list.
 """
 
 import re

@@ -39,7 +39,7 @@ def detected_or_likely(content: bytes) -> str | None:
 
 
 def advice(content: bytes) -> str:
-    """Return a sentence about which encoding to set for a text that is not UTF-8."""
+    """Return the advice for a text that is not UTF-8: set the most likely encoding, or save the file as UTF-8."""
     found = None if _is_damaged(content) else likely_code_page(content)
     if found is None:
         return "save the file as UTF-8, or name its encoding in the connector"

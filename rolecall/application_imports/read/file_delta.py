@@ -1,4 +1,4 @@
-"""Read the files of one file group into a `FileDelta`, the result of this stage.
+"""Read the files of one file group into a `FileDelta`, the result of reading.
 
 A `FileDelta` has all rows of the files, or only the rows of lines that were added or removed since the previous files.
 For large files, the rows are divided into parts (`read/parts.py`).
@@ -100,12 +100,12 @@ class FileDelta:
         return [reading_of(file.name, self.content, account, lines[i]) for i, (file, account) in files]
 
     def part(self, *numbers: int) -> "DeltaPart":
-        """Return the rows of the parts with these numbers, which may be omitted if the delta has only one part."""
+        """Return the rows of the parts with these numbers. Omit the numbers if the delta has only one part."""
         parts = numbers or (0,)
         return DeltaPart(self, self.after.part(*parts), self.removed.part(*parts) if self.removed else None)
 
     def compare_again(self) -> None:
-        """Forget the rows that a comparison rejected, so that it can be repeated."""
+        """Forget the rows that a comparison rejected, so that the comparison can be repeated."""
         del self.rejects[self._malformed :]
         self.unlisted.clear()
 
@@ -189,8 +189,8 @@ def read_whole(
 ) -> FileDelta:
     """Read all rows. `on_read` gets the number of bytes processed so far.
 
-    A file that is read at once counts half when it is parsed, and completely when its values are converted. With
-    `is_dry`, also describe in `accounts` what each setting of the shape did.
+    If a file is read at once, half of its bytes are reported during parsing, and the rest when its values are
+    converted. With `is_dry`, also describe in `accounts` what each setting of the shape did.
     """
     try:
         return _WholeFiles(group, files, store, zone, parting, is_dry=is_dry).read(reader, on_read)

@@ -151,7 +151,7 @@ def _tables_of_lines(text: Iterable[bytes], shape: FileShape | None, paths: Iter
 
 
 def rest_of(file: BinaryIO) -> bytes:
-    """Read a file to its end in one piece, and add the number of bytes to `at_once`."""
+    """Read a file to its end in one piece, and add the number of bytes to the count in `at_once`."""
     position = file.tell()
     at_once.note(file.seek(0, SEEK_END) - position)
     file.seek(position)

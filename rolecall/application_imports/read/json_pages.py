@@ -43,7 +43,7 @@ class PageSigns(NamedTuple):
     """Signs that show whether the records in a file are the whole list."""
 
     records: int
-    # The largest total that a member reports, with the name of the member: of records, and of pages.
+    # The largest reported total of records, and of pages, each with the name of the member that reports it.
     total: tuple[int, str] = (0, "")
     pages: tuple[int, str] = (0, "")
     # The member that says that more pages follow.
@@ -53,7 +53,7 @@ class PageSigns(NamedTuple):
 
 
 def signs_of(document: object, records: int) -> PageSigns:
-    """Look for signs of further pages in the members of a document. The list of the document has `records` records."""
+    """Look for signs of further pages in the members of a document; `records` is the number of records in its list."""
     total, pages, more = (0, ""), (0, ""), ""
     for name, value in _members(document):
         folded = _letters(name)
@@ -69,13 +69,13 @@ def signs_of(document: object, records: int) -> PageSigns:
 
 
 def _counts_other(document: object, number: int, records: int) -> bool:
-    """Return whether a number of records is that of another list in the document, such as groups next to users."""
+    """Return whether a total counts another list in the document, such as groups next to users."""
     lists = document.values() if isinstance(document, dict) else ()
     return number > records and any(isinstance(each, list) and len(each) == number for each in lists)
 
 
 def missing_pages(found: Sequence[PageSigns]) -> str | None:
-    """Return why some pages of a list seem to be missing from its files or documents, or None."""
+    """Return why pages of a list seem to be missing from its files or documents; None if none do."""
     records, documents = sum(page.records for page in found), sum(page.documents for page in found)
     total, name = max((page.total for page in found), default=(0, ""))
     if total > records:
@@ -83,7 +83,7 @@ def missing_pages(found: Sequence[PageSigns]) -> str | None:
     pages, name = max((page.pages for page in found), default=(0, ""))
     if pages > documents:
         return f"{name} is {pages:,}, but the number of pages is {documents:,}"
-    # The last page of a list does not announce another one, so the list is incomplete if all pages do.
+    # The last page of a list does not say that more pages follow. If all pages say so, the list is incomplete.
     return f"{found[-1].more} says that more follow" if found and all(page.more for page in found) else None
 
 

@@ -74,7 +74,7 @@ def _several(text: bytes, path: str | None) -> Records | None:
         return Records(_numbered(found, path), page=joined_signs([_signs(each, path) for each in documents]))
     if all(isinstance(document, list) for document in documents):
         found = [record for document in documents for record in document]
-        note = f"the records are those of {len(documents):,} lists"
+        note = f"the records of {len(documents):,} lists are read as one list"
         return Records(_numbered(found, "the file"), (note,), page=PageSigns(len(found), documents=len(documents)))
     if not all(isinstance(document, dict) for document in documents):
         return None
@@ -98,7 +98,7 @@ def _signs(document: object, path: str) -> PageSigns:
 
 
 def records_in_pieces(text: bytes, first: int = 1) -> Iterator[tuple[int, list[tuple[int, Record]] | None]]:
-    """Yield the records of some lines at a time, with the number of bytes read so far.
+    """Yield the records of JSON lines in pieces, each with the number of bytes read so far.
 
     Yield None instead of records if a line is not an object. `first` is the number of the first line.
     """
@@ -179,7 +179,7 @@ def pairs_in(found: Record) -> list[dict[str, object]]:
 
 
 def inner_records(document: object, path: str) -> list[Record]:
-    """Return a record for each entry of an inner list, such as `items[].subjects[]`, with the fields around it."""
+    """Return a record for each entry of an inner list, such as `items[].subjects[]`, with the outer fields."""
     outer, _, inner = path.removesuffix("[]").partition("[].")
     records: list[Record] = []
     if "[]" in inner:

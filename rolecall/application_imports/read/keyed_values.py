@@ -1,4 +1,4 @@
-"""Read JSON objects that map names to access, such as `{"billing": ["viewer"]}`: as values such as `billing: viewer`.
+"""Read JSON objects that map names to access: `{"billing": ["viewer"]}` is read as `billing: viewer`.
 
 The names in such an object are data, like the rows of a table: they differ between records, and between files.
 """
@@ -54,7 +54,7 @@ _LEVELS = {
     "read", "write", "admin", "view", "viewer", "edit", "editor", "owner", "member", "guest", "maintainer", "developer",
     "reporter", "full", "manage", "manager", "contributor", "user", "reader", "writer", "readonly", "readwrite", "only",
     "administrator", "approver", "operator", "maintain", "triage", "push", "pull", "rw", "ro", "none",
-    # The numbers of GitLab.
+    # The access levels of GitLab.
     "10", "15", "20", "30", "40", "50",
 }  # fmt: skip
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -71,9 +71,9 @@ def object_in(cell: str) -> dict[str, Any] | None:
 
 
 def keyed_values(value: Object) -> list[str]:
-    """Return each value in an object after the names that lead to it, and the names alone if the value is true.
+    """Return each value in an object, preceded by the names that lead to it; for the value true, only these names.
 
-    Leave out false, null, empty lists, and words for no access. An object that describes one thing has only its name.
+    Leave out false, null, empty lists, and words for no access. Of an object that describes one thing, return the name.
     """
     if named := name_of_thing(value):
         return [named]
@@ -103,13 +103,13 @@ def _paths(path: tuple[str, ...], value: object, nothing: Set[str]) -> Iterator[
 
 
 def _is_thing(value: Object) -> bool:
-    """Return whether an object describes one thing, rather than that its members are data."""
+    """Return whether an object describes one thing. Otherwise, the names of its members are data."""
     names = {*map(fold, value)}
     return "id" in names or (bool(names) and names <= _OF_THINGS and not any(each is True for each in value.values()))
 
 
 def name_of_thing(value: object) -> str | None:
-    """Return the name of an object without data in the names of its members, such as `{"id": 7, "name": "Agent"}`."""
+    """Return the name of an object that describes one thing, such as `{"id": 7, "name": "Agent"}`; otherwise None."""
     return name_of(value) if isinstance(value, dict) and _is_thing(value) else None
 
 
@@ -119,7 +119,7 @@ def _id_in(entry: object) -> str:
 
 
 def name_of(value: Object) -> str | None:
-    """Return the name of an object that describes one thing, or None if no member contains a name."""
+    """Return the name of an object, or None if no member contains a name."""
     member = _naming_member(value)
     return None if member is None else str(value[member])
 
@@ -166,7 +166,7 @@ def is_keyed(path: str, objects: Iterable[Object]) -> bool:
 
 
 def is_map(value: object) -> bool:
-    """Return whether all members of an object map a name to what it holds: to a list, or to such an object."""
+    """Return whether an object maps names, such as usernames, to lists of texts, or to maps from names to access."""
     if not isinstance(value, dict) or {*map(fold, value)} & (_OF_THINGS | _ACCESS_WORDS | _MEMBERS | {*ENVELOPES}):
         return False
     objects = [each for each in value.values() if isinstance(each, dict) and each]
@@ -181,7 +181,7 @@ def is_map(value: object) -> bool:
 
 
 def entries_of(value: object) -> list[Object]:
-    """Return what is not read of the objects that are read by their names: all their members except the name."""
+    """Return the members that are lost if each object is read as its name: all except the member with the name."""
     if isinstance(value, dict) and ((naming := _naming_member(value)) or _is_thing(value)):
         return [{name: member for name, member in value.items() if name != naming}]
     inner = value if isinstance(value, list) else [*value.values()] if isinstance(value, dict) else []

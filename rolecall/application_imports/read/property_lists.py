@@ -1,8 +1,8 @@
 """Read lists of properties: a line for each property, and a blank line or a line of dashes between records.
 
-PowerShell prints them as Format-List, mysql with `\\G`, psql with `\\x`. The separators of a record or its values must
-be aligned, so that a text with a colon in each line is not mistaken for properties. AIX writes stanzas: a name with a
-colon above indented properties.
+PowerShell prints them with Format-List, mysql with `\\G`, psql with `\\x`. AIX writes stanzas: a name and a colon above
+indented properties. In other lists, the separators or the values of a record must be aligned, so that a text with a
+colon in each line is not mistaken for properties.
 """
 
 import re

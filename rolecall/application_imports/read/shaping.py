@@ -139,7 +139,7 @@ class ShapedTable:
             self.frame = self.frame.filter(~_matches(position, condition))
 
     def fill_down(self, columns: Iterable[str]) -> None:
-        """Fill blank cells with the value above, but not past a row in which the leftmost of `columns` has a value."""
+        """Fill blank cells with the value above; begin again at each row with a value in the leftmost of `columns`."""
         places = sorted({self.at(column, "fillDown") for column in columns}, key=int)
         for place in places:
             cell = pl.col(place)

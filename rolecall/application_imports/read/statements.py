@@ -23,7 +23,7 @@ from rolecall.core.text import counted
 
 _MOST_WORDS, _MOST_COLUMNS, _LONGEST = 6, 4, 40
 _LOGIN, _GUID = r"^\s*[A-Za-z][\w.$@\\-]*\s*$", r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}"
-# Short numbers below such headers may name accounts, unlike amounts and the numbers of phones.
+# Short numbers below such headers may identify accounts; amounts and phone numbers do not.
 _NUMBER = r"^\s*\d{1,10}\s*$"
 _NUMBERED = re.compile(
     r"^(?!.*(?:phone|mobile|fax|tel)).*(?:id|number|no|nr|code|key|ext|extension|nummer|num)\.?$", re.IGNORECASE
@@ -101,7 +101,7 @@ def _left_out(table: ReadTable) -> Iterator[str]:
 def _username(table: ReadTable) -> Iterator[str]:
     """Name other columns that could be the username, because each row has a different login-like value.
 
-    Numbers, such as those of extensions, may be usernames too, unless the username has its usual header.
+    Numbers, such as phone extensions, may be usernames too, unless the username has its usual header.
     """
     source = _source(table, "Username")
     frame = table.read.frame.select("line").unique().join(table.raw.frame, on="line")
@@ -265,7 +265,7 @@ def _derived(table: ReadTable) -> Iterator[str]:
 
 
 def _blank(table: ReadTable) -> Iterator[str]:
-    """List the words of the file that are read as blank. The shape may list further words, which the file lacks."""
+    """List the words that are read as blank. Leave out words of the shape that do not occur in the file."""
     longest = max(len(word.encode()) for word in table.shape.blank)
     cells = [table.raw.frame.get_column(str(i)).str.strip_chars() for i in range(len(table.raw.headers))]
     texts = {text.lower() for each in cells for text in each.filter(each.str.len_bytes() <= longest).unique().to_list()}
