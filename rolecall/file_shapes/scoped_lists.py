@@ -41,7 +41,7 @@ def name_with_scope(view: View, part: Part, groups: Profile) -> bool:
 
 
 def _scope_of(view: View, groups: Profile, outer: str, member: str) -> str | None:
-    """Return the member that distinguishes objects of the same name, or None if no member does or none is needed."""
+    """Return the member that distinguishes objects of the same name; None if no member does or no name repeats."""
     listed = view.by_header.get(outer) or groups
     entries = [entry for cell in listed.cells for entry in _entries(cell)]
     members = dict.fromkeys(name for entry in entries for name in entry)

@@ -99,7 +99,7 @@ def test_large_archive_is_not_read_into_memory(tmp_path: Path) -> None:
         file.write(archive())
         file.truncate(MOST_WHOLE + 1)
 
-    with pytest.raises(Unreadable, match="more than 16 MiB; export the data as CSV"):
+    with pytest.raises(Unreadable, match="larger than 16 MiB; export the data as CSV"):
         recognize(sample_of(tmp_path / "large.xlsx", "large.xlsx"))
 
 

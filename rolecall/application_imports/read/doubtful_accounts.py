@@ -1,4 +1,4 @@
-"""List accounts that are read as active although something else in their rows says that they are not in use."""
+"""Find accounts that are read as active although they are locked, or their names say that they are disabled."""
 
 from collections.abc import Iterator
 

@@ -211,7 +211,7 @@ def _numbered(found: object, place: str) -> list[tuple[int, Record]]:
 def with_paths(
     records: Iterable[tuple[int, Record]], paths: Iterable[str], ignored: Iterable[str] = ()
 ) -> Iterator[tuple[int, Record]]:
-    """Yield flattened records, with the values at `paths` that flattening does not give.
+    """Yield flattened records, and add the values at `paths` that flattening does not produce.
 
     Objects at these paths, and those that are ignored, are not flattened.
     """

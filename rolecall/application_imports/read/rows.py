@@ -356,7 +356,7 @@ class Collector:
 
 
 def merge(content: Content, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[RejectedLine], int]:
-    """Return the first row of each key, rejects for rows that differ from it, and the number of equal rows."""
+    """Return the first row of each key, a reject for each later row with other values, and the number of equal rows."""
     key, rejects = list(KEYS[content]), []
     again = ~pl.struct(key).is_first_distinct()
     repeated, first = frame.filter(again), frame.filter(~again)

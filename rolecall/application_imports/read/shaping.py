@@ -311,7 +311,7 @@ class ShapedTable:
 
 
 def _matches(position: str, condition: RowCondition) -> pl.Expr:
-    """Return an expression for whether the text of a column matches a condition; `is_past` is not considered."""
+    """Return an expression for whether the text of a column matches a condition. Ignore its `is_past`."""
     cell = pl.col(position).str.strip_chars().str.to_lowercase()
     matches = pl.lit(False)
     for word in (text.strip().lower() for text in condition.is_ or condition.is_not):

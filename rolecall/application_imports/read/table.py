@@ -70,7 +70,7 @@ def check_width(headers: Sequence[str]) -> None:
 
 
 def table_of(headers: list[str], rows: Iterable[tuple[int, list[str]]], *, is_by_line: bool = False) -> Table:
-    """Build a table from rows with their line numbers. Rows with more or fewer fields than the header are `ragged`."""
+    """Build a table from rows with their line numbers. Put rows with more or fewer fields in `ragged`."""
     check_width(headers)
     width = len(headers)
     whole, ragged = [], []
