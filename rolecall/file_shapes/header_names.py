@@ -22,7 +22,7 @@ from rolecall.file_shapes.header_words import (
     WORDS,
 )
 
-# A data type after a header, such as String(32).
+# A colon and a data type after a header, such as `:String(32)`.
 _TYPED = re.compile(r":(?:string|boolean|integer|int|long|date|number|text|varchar|char)\b.*", re.IGNORECASE)
 _NUMBER_SIGN = re.compile(r"\b[Nn][º°]\s*|№\s*")
 _NOISE = {"required", "readonly", "optional", "yesno", "truefalse", "ldap"}
@@ -39,7 +39,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 @lru_cache(maxsize=65_536)
 def names_of(header: str) -> list[str]:
-    """Return the normalized names in a header: those of the header, of texts in brackets, and of the steps of a path.
+    """Return the normalized names in a header: the header, the texts in brackets in it, and the steps of a path.
 
     For example, the names in `Block sign in (Yes/No) [accountEnabled]` include `blocksignin` and `accountenabled`.
     """
@@ -61,7 +61,7 @@ def _names_of_path(header: str) -> list[str]:
     if len(steps) == 1:
         return []
     owner, last = same_header(steps[-2]), same_header(steps[-1])
-    # In a path such as groups[].name, the name of the list counts.
+    # In a path such as groups[].name, use the name of the list, not that of the member.
     is_of_thing = last in _NAMES_OF_THINGS and _THING.search(owner) and (owner, last) != ("profile", "displayname")
     names = ["" if "[]" in header or is_of_thing else steps[-1], "".join(steps[-2:])]
     # The text of a reference has the meaning of the field that contains it: {"department": {"display_value": "Sales"}}.
@@ -97,7 +97,7 @@ _TOKENS = [frozenset(tokens.split()) for each in TOKENS.values() for tokens in e
 
 @lru_cache(maxsize=65_536)
 def is_known_header(cell: str) -> bool:
-    """Return whether a text is a usual header of some field, or contains the usual words of one."""
+    """Return whether a text is a known header of a field, or contains all the words that indicate a field."""
     if len(cell) > _LONGEST_HEADER or "=" in cell:
         return False
     words = words_of(cell)

@@ -112,7 +112,7 @@ KNOWN = {word for words in WORDS.values() for each in words.values() for word in
 )
 # Words in headers of columns with groups or permissions.
 HELD = {"permission", "permissions", "role", "roles", "group", "groups", "team", "teams", "set", "sets", "profile"}
-# Words in abbreviated headers: all words of an entry must occur in the header.
+# Words in headers that are not known as a whole: a header means a field if it has all words of one entry.
 TOKENS: dict[str, str] = {
     "Username": "username,opr id,oper id,operator id,user id,usr id,usr,login,logon,acct,account no,account name,user"
     ",operator,badge id,badge number,card number"
@@ -189,7 +189,7 @@ FLAGS = {
     "locked", "expired", "expires", "primary", "verified", "required", "synced",
 }  # fmt: skip
 STATES = {"locked", "expired", "verified", "enabled", "active"}
-# Names of columns that say where a role is held.
+# Names of columns that say where a role applies.
 SCOPES = {
     "app", "appname", "application", "applicationname", "system", "systemname", "platform", "tenant", "project",
     "repository", "database", "entity", "entityname", "workspace", "cluster", "mailbox", "folder",

@@ -29,7 +29,7 @@ Numbered = list[tuple[int, list[str]]]
 
 
 def lay_out_rows(format: str, numbered: Numbered, last: Sequence[list[str]], chosen: int | None = None) -> SampleTable:
-    """Return a table of numbered rows. `last` has the last rows of the file.
+    """Find the header in numbered rows and return the table. `last` has the last rows of the file.
 
     `chosen` is the number of the header line, or NO_HEADER; None detects the header.
     """
@@ -37,7 +37,7 @@ def lay_out_rows(format: str, numbered: Numbered, last: Sequence[list[str]], cho
         raise Unreadable("the file has no rows; export the file with its data")
     if len(numbered[0][1]) > MOST_COLUMNS:
         found = f"line {numbered[0][0]} has more than {MOST_COLUMNS:,} columns"
-        raise Unreadable(f"{found}; set shape.delimiter to the right one, or split the file")
+        raise Unreadable(f"{found}; set shape.delimiter to the delimiter of the file, or split the file")
     if chosen is None and (stacked := stacked_header(numbered)):
         return _with_sections(format, numbered, last, stacked)
     width = width_of(numbered)
@@ -136,7 +136,7 @@ def _with_sections(format: str, numbered: Numbered, last: Sequence[list[str]], s
 
 
 def limited(rows: list[list[str]], width: int) -> list[list[str]]:
-    """Return the first rows and the last ones; fewer if there are many columns, but at least 50."""
+    """Limit the number of rows: keep the first and the last ones. Many columns lower the limit, at most to 50."""
     most = max(50, min(MOST_ROWS, _MOST_CELLS // max(width, 1)))
     return rows if len(rows) <= most else [*rows[: most - MOST_FOOTERS], *rows[-MOST_FOOTERS:]]
 
@@ -165,8 +165,8 @@ def _has_values(row: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 def _most_likely(likely: Numbered) -> tuple[int, list[str]]:
     """Return the most likely header line: the first, or a later one with twice as many known words, and at least two.
 
-    If the next line has twice as many filled cells, the first line has names of sections. The next line then needs only
-    as many known words as the first, and at least one.
+    If the line below has twice as many filled cells, the first line has names of sections. The line below then needs
+    only as many known words as the first, and at least one.
     """
     best = likely[0]
     for line, row in likely[1:]:
@@ -231,6 +231,6 @@ def _is_header(row: Sequence[str], width: int, unused: Set[int]) -> bool:
 
 
 def _repeats_header(line: int, row: Sequence[str], header_line: int) -> bool:
-    """Return whether a line, at most two below the header, is another header, such as one in another language."""
+    """Return whether a line, at most two lines below the header, is another header, such as one in another language."""
     is_text = all(re.fullmatch(r"[^\W\d][\w \-\[\]().]*", cell.strip() or "x") for cell in row)
     return 0 < line - header_line < 3 and is_text and known_words(row) == sum(bool(cell.strip()) for cell in row)

@@ -34,14 +34,14 @@ _PLURAL = {
     "gruppen", "rollen", "groupes", "grupos", "gruppi",
     "groups", "roles", "teams", "memberof", "memberships", "usergroups", "assignedroles", "assignedgroups",
 }  # fmt: skip
-# Singular headers of columns with groups. In a short list, their values are groups even if none repeats.
+# Singular headers of columns with groups. If the column has few values, they are groups even if none repeats.
 _SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile|profile)(?:name|id)?$")
 # Words in headers of columns with groups that the account does not necessarily have, such as Requested Role.
 _NOT_HELD = {"max", "maximum", "previous", "former", "requested", "new"}
 _PERMISSIONS = {"permissions", "privileges", "rights", "scopes", "capabilities", "authorities"}
 # Words in headers of yes/no columns that say whether an account has a privilege.
 _PRIVILEGES = {"priv", "privs", "privilege", "permission", "perm", "right"}
-# Columns of objects with these names map members to roles, and do not list groups.
+# Columns of JSON objects with these names map members to roles, and do not list groups.
 _OF_MEMBERS = {"members", "member", "users"}
 _LEAST_TICKED = 3
 _FEW_ROWS = 20
@@ -51,14 +51,14 @@ _MOSTLY = 0.5
 def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list[Part]:
     """Return the memberships and permissions of accounts; name unread columns in the evidence of the accounts.
 
-    `view` has only the rows of accounts, and `everything` also has the rows of groups. Neither has the columns of
-    `beside`. If these have pairs, no other permissions are read.
+    `view` has only the rows of accounts, and `everything` also has the rows of groups. Neither has the numbered columns
+    in `beside`. If `beside` has pairs, permissions are read only from them.
     """
     lists = sorted((each for each in view.profiles if _lists_groups(each, users.fields)), key=_rank_of_list)
     held, numbered = held_together(lists), numbered_groups(everything)
     granted = [each for each in view.profiles if _lists_permissions(each, users.fields)][:1]
     if rest := ", ".join(each.header for each in lists if each not in held):
-        users.evidence.append(f"Memberships come from {_and(held)} alone; not read as memberships: {rest}")
+        users.evidence.append(f"Memberships are read only from {_and(held)}, not from {rest}")
     ticked = _ticked_permissions(view, users)
     if beside.pairs:
         granted, ticked = [], []
@@ -74,7 +74,7 @@ def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list
 def _held_in_pairs(view: View, users: Part, pairs: NumberedPairs) -> list[Part]:
     """Return the permissions of numbered pairs."""
     held, level = pairs.pairs[0]
-    evidence = [f"Columns with the same number belong together: {level.header} says what is held in {held.header}"]
+    evidence = [f"Columns with the same number belong together: {level.header} is the level or role in {held.header}"]
     part = _memberships(users, evidence, Content.PERMISSIONS)
     add_pairs(view, part, pairs)
     users.ignore(pairs.read)
@@ -136,9 +136,9 @@ def _are_leveled(profile: Profile) -> bool:
 
 
 def _is_not_held(profile: Profile) -> bool:
-    """Return whether a column names groups that the account may not be in.
+    """Return whether a column does not show which groups the account is in.
 
-    Such a column has a default, maximum, former or requested group, or metadata.
+    Such a column has a default, maximum, former, requested or new group, or metadata.
     """
     words = words_of(profile.header)
     is_text = "metadata" in words and profile.separator is None
@@ -186,7 +186,7 @@ def _listed_memberships(view: View, users: Part, groups: Profile) -> Part:
 
 
 def _ticked_permissions(view: View, users: Part) -> list[Profile]:
-    """Return the columns of yes and no whose headers say that they are privileges, such as Select_priv."""
+    """Return the yes/no columns whose headers name privileges, such as Select_priv, if there are several."""
     taken = {each.header for each in users.fields.values()}
     found = [each for each in view.profiles if each.ticks and words_of(each.header) & _PRIVILEGES]
     found = [each for each in found if each.header not in taken]
@@ -225,7 +225,7 @@ def _listed_permissions(users: Part, permissions: Profile) -> Part:
 
 
 def _memberships(users: Part, evidence: list[str], content: Content = Content.MEMBERSHIPS) -> Part:
-    """Return a content with only the usernames of the accounts; the calling code adds the groups or permissions."""
+    """Return a content with only the usernames of the accounts; the caller adds the groups or permissions."""
     if "Username" in users.fields:
         return Part(content, {"Username": users.fields["Username"]}, {}, 0.7, evidence)
     shape: dict[str, Any] = {"join": {"Username": users.shape["join"]["Username"]}}

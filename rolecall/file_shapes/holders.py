@@ -164,7 +164,7 @@ def choose_username(
         because = "its values are made of the names or addresses in the same rows, and " if header == login else because
         if other not in (None, "Username"):
             shape.setdefault("join", {})["Username"] = f"{{{header}}}"
-            evidence.append(f"{header} is unique and serves as the username too")
+            evidence.append(f"{header} is unique and is also read as the username")
         else:
             fields["Username"] = Meaning(header, "Username", 0.9, f"{because}it is filled and different in every row")
             if profile.emails == 1 and "Email" not in fields:
@@ -191,7 +191,7 @@ def _login_of_people(view: View, fields: dict[str, Meaning]) -> str | None:
 
 
 def _names_person(profile: Profile) -> bool:
-    """Return whether a column has names of people, such as preferred names, judging by its header or capitals."""
+    """Return whether a column has names of people, such as preferred names: by its header or its capital letters."""
     words = words_of(profile.header)
     is_part = "name" in words and len(words) > 1 and not words & {"user", "login", "logon", "account"}
     return is_part or all(value.istitle() for value in profile.distinct)
@@ -218,7 +218,7 @@ def _repeats_users(view: View, fields: dict[str, Meaning]) -> bool:
 
 
 def _complete_name(view: View, fields: dict[str, Meaning], shape: dict[str, Any]) -> None:
-    """Read a blank name from another column, because directories have several columns of names."""
+    """Fill blank names from another column of names, because directories have several."""
     if (name := fields.get("Name")) is None or view.by_header[name.header].is_filled:
         return
     blank = [n for n, cell in enumerate(view.by_header[name.header].cells) if not cell.strip()]
@@ -249,7 +249,7 @@ def depends_on(profile: Profile, key: Profile) -> bool:
     return all(found.setdefault(name, cell) == cell for name, cell in pairs if name.strip())
 
 
-# A column has the usernames that other files name if it has at least this share of them.
+# A column is read as the username if it has at least this share of the usernames that other files name.
 OVERLAP = 0.5
 
 
@@ -287,7 +287,7 @@ def _named_again(view: View, users: Part, named: set[str]) -> str | None:
         if profile.is_filled and named.issubset(profile.distinct) and len(set(kept)) == len(kept):
             users.skip_rows({"column": column.header, "isPast": format})
             users.evidence.append(
-                f"Some {profile.header} occur again after a deletion: rows with a past {column.header} are left out"
+                f"{profile.header} repeats values after a deletion: rows with a past {column.header} are left out"
             )
             return profile.header
     return None
@@ -301,7 +301,7 @@ def overlap(profile: Profile, named: set[str]) -> float:
 
 
 def is_about_users(view: View) -> bool:
-    """Return whether each row describes another person: the file has several fields of people and a unique column."""
+    """Return whether each row describes a different person: the file has fields of people and a unique column."""
     if view.table.fill_down or _repeats_users(view, view.fields(Content.USERS)):
         return False
     return len(about_people(view)) >= 3 and any(each.is_unique and each.is_filled for each in view.profiles)

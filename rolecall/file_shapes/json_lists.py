@@ -66,7 +66,7 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
     found[0].evidence += _unread_beside(document, lists)
     found[0].beside = dict(_beside(document, {path.partition("[]")[0] for path in paths[:MOST_LISTS]}))
     if page:
-        found[0].evidence = [f"{page.documents:,} JSON documents follow each other; their records are read together"]
+        found[0].evidence = [f"The file has {page.documents:,} JSON documents; their records are read as one list"]
     # Signs of paging are known only if the whole file was read.
     if sample.is_whole or sample.size <= MOST_WHOLE:
         found[0].page = page or signs_of(document if first else None, len(lists[outer]))
@@ -98,9 +98,9 @@ def _unread_beside(document: Any, lists: Iterable[str]) -> list[str]:
 
 
 def _beside(value: Any, read: Collection[str], path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the path and an example of each value outside the lists that were read, except page information.
+    """Yield the path and a short text for each value outside the lists that were read, except page information.
 
-    `read` are the paths of these lists.
+    `read` has the paths of these lists.
     """
     if path in read:
         return

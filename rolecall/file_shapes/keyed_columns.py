@@ -1,4 +1,4 @@
-"""Find columns of JSON lists and of JSON objects that map names to access, and ask what such objects do not tell."""
+"""Find columns with JSON lists or with JSON objects that map names to access; ask about what is not read of them."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.sample_table import SampleTable
 from rolecall.file_shapes.shapes import OpenQuestion
 
-# Words in names of members that say whether the access of an entry is held.
+# Words in the names of JSON members that say whether the access of an entry is in force.
 _STATES = {
     "status", "state", "sts", "expires", "expiry", "expiration", "expired", "end", "ends", "ended", "until", "valid",
     "granted", "deny", "denied",
@@ -21,7 +21,7 @@ _BLANK = ("", "[]", "{}")
 
 
 def with_json_lists(table: SampleTable) -> SampleTable:
-    """Return the table with columns whose cells are JSON lists of texts, or objects that map names, among its lists."""
+    """Add the columns with JSON lists of texts, or with objects that map names to access, to the lists of a table."""
     cells = {
         header: [row[i].strip() for row in table.rows if i < len(row) and row[i].strip() not in _BLANK]
         for i, header in enumerate(table.headers)
@@ -51,11 +51,11 @@ def _are_keyed(header: str, cells: Sequence[str]) -> bool:
 
 
 def ask_for_unread_states(view: View, part: Part) -> None:
-    """Ask about entries that are read by their names, if their other members may say that they are not held."""
+    """Ask about entries of which only the name is read, if other members may say that their access has ended."""
     for column in [view.by_header[each] for each in part.shape.get("split", {}) if each in view.by_header]:
         objects = [object_in(cell) for cell in column.cells] if column.is_keyed else []
         entries = [entry for each in objects if each for entry in entries_of([*each.values()])]
         names = dict.fromkeys(name for entry in entries for name in entry)
         if states := [name for name in names if is_state(name) or words_of(name) & (_STATES | ENDED)]:
-            text = f"Entries of {column.header} have {', '.join(states[:_MOST_NAMED])}, which is not read"
-            part.questions = [*part.questions, OpenQuestion(f"{text}. Are all of them held?", [])]
+            text = f"Entries of {column.header} have {', '.join(states[:_MOST_NAMED])}, but only their names are read"
+            part.questions = [*part.questions, OpenQuestion(f"{text}. Is the access in all of them held?", [])]

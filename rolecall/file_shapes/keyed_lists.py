@@ -16,7 +16,7 @@ _MOST_NAMED = 3
 
 
 def find_keyed_lists(view: View) -> list[Part]:
-    """Recognize the members of an object as records, and ask whether their names are those of accounts or groups."""
+    """Recognize an object that maps names to lists, and ask whether the names are those of accounts or of groups."""
     path = view.table.records or ""
     if not path.endswith(MEMBERS) or {"key", "access"} - view.by_header.keys():
         return []

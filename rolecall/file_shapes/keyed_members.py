@@ -1,4 +1,4 @@
-"""Read members of groups from JSON objects, whose names may be those of the members or of their roles."""
+"""Read the members of groups from JSON objects whose keys are the members or the roles of the members."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,9 @@ _MOST_NAMED = 3
 
 
 def read_keyed_members(part: Part, naming: Profile, members: Profile) -> None:
-    """Read the members of groups from objects with levels, as in `{"ada": "owner"}`, or roles: `{"owners": ["ada"]}`.
+    """Read members of groups and their levels, as in `{"ada": "owner"}`, or roles, as in `{"owners": ["ada"]}`.
 
-    Ask what becomes of the levels and whether the names are those of roles.
+    Ask whether to add the levels to the names of the groups, or whether the keys are roles.
     """
     if not members.is_keyed:
         return
@@ -24,13 +24,13 @@ def read_keyed_members(part: Part, naming: Profile, members: Profile) -> None:
     join = part.shape.setdefault("join", {})
     join["Username"] = before
     if pairs and are_levels(values):
-        levels = f"{members.header} has a level of each member, such as {values[0]} of {names[0]}"
+        levels = f"{members.header} has a level of each member, such as {values[0]} for {names[0]}"
         example = f"{naming.distinct[0]}{BETWEEN}{values[0]}"
         choices = [
             ProposedChoice(f"Yes, as in {example}", "join.Group", f"{{{naming.header}}}{BETWEEN}{after}"),
             ProposedChoice("No, leave the levels out", "join.Username", before),
         ]
-        part.questions = [*part.questions, OpenQuestion(f"{levels}. Add it to the name of the group?", choices)]
+        part.questions = [*part.questions, OpenQuestion(f"{levels}. Add the level to the name of the group?", choices)]
     elif pairs:
         del part.fields["Group"]
         join |= {"Username": after, "Group": f"{{{naming.header}}}{BETWEEN}{before}"}

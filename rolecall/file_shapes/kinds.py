@@ -60,7 +60,7 @@ _ID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-|S-1-5-21-")
 _EVERYONE = {"allUsers", "allAuthenticatedUsers"}
 # The prefix of members whose account was deleted.
 _DELETED = "deleted:"
-# Prefixes of members that stand for several people.
+# Prefixes of members that mean several people.
 _SEVERAL = re.compile(r"group|domain|project|principalSet", re.IGNORECASE)
 
 
@@ -115,7 +115,7 @@ def tells_holders(profile: Profile) -> bool:
 def holder_beside(view: View, kind: Profile) -> Profile | None:
     """Return the column with the holders that `kind` is about, such as Entitlement beside Entitlement Type, or None.
 
-    Without such a column, it is the column of logins if the names beside the word for group look like groups.
+    Without such a column, return the column of logins if its names look like groups in rows whose kind is group.
     """
     about = words_of(kind.header) - KIND
     if not tells_holders(kind) or not about:
@@ -143,7 +143,7 @@ def _are_told_apart(column: Profile, kind: Profile) -> bool:
 
 
 def looks_like_group(name: str) -> bool:
-    """Return whether a name contains a word for a group, or stands for everyone."""
+    """Return whether a name contains a word for a group, or means everyone."""
     return fold(name) in _ALL or bool(_NAME_OF_GROUP.search(name))
 
 
@@ -152,7 +152,7 @@ def is_spaced(name: str) -> bool:
 
 
 def fields_of_grants(view: View, content: Content) -> dict[str, Meaning]:
-    """Return the fields of memberships or permissions, with the holder beside a column such as Entitlement Type."""
+    """Return the fields of memberships or permissions; the holder is beside a column such as Entitlement Type."""
     kinds = [each for each in view.profiles if tells_holders(each)]
     holders = {each.header: holder for each in kinds if (holder := holder_beside(view, each))}
     if not holders:
@@ -183,7 +183,7 @@ def _are_kinds(kinds: Kinds) -> bool:
 
 
 def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read Username and Group from a column that names both, depending on the column of kinds.
+    """Read Username and Group from one column with both; the column of kinds says which of them each row has.
 
     If all kinds are groups, read only Group from the column.
     """
@@ -210,7 +210,7 @@ def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], 
     evidence.append(f"{names} users and groups; {kind.header} says which")
     if nameless:
         evidence.append(
-            f"Rows whose {kind.header} is {', '.join(nameless)} have no name: this word is read as the name of a group"
+            f"Rows whose {kind.header} is {', '.join(nameless)} have no name: the kind is read as the name of a group"
         )
 
 
@@ -268,7 +268,7 @@ def _is_beside(profile: Profile, column: str) -> bool:
 
 
 def people_among(view: View) -> View:
-    """Return a view without the rows about groups, if other rows are about users."""
+    """Return the view without rows about groups; return it unchanged if no row is about users."""
     kind = kind_column(view)
     if kind is None or not kind.users:
         return view

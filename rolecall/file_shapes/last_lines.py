@@ -84,7 +84,7 @@ def find_rows(
 
 
 def _find_inner_counts(header: Sequence[str], rows: Sequence[list[str]]) -> list[dict[str, Any]]:
-    """Return conditions that leave out subtotals below groups of rows, if their words are not in the first column."""
+    """Return conditions that leave out subtotals between rows, if words such as Total are not in the first column."""
     found: Counter[tuple[str, str]] = Counter()
     for row in rows:
         filled = [(n, cell.strip()) for n, cell in enumerate(row) if cell.strip()]
@@ -101,7 +101,7 @@ def _is_subtotal(cells: Sequence[str]) -> bool:
 
 
 def _find_legend(below: Sequence[list[str]], last: Sequence[list[str]]) -> list[list[str]]:
-    """Return the lines below the last blank line if they explain words: a title, then a word and a text in each line.
+    """Return the lines below the last blank line if they are a legend: a title, then words, each with its meaning.
 
     Return an empty list unless all rows outside these lines have at least three filled cells.
     """
@@ -117,9 +117,9 @@ def _filled(row: Sequence[str]) -> list[int]:
 
 
 def _find_counts(below: Sequence[list[str]], last: Sequence[list[str]]) -> list[str]:
-    """Return the first cell of the last row if the row counts the cells above.
+    """Return the first cell of the last row if this row contains counts of the cells above it.
 
-    Such a row has only numbers after its first cell, in columns that have no other numbers.
+    Such a row has several numbers after its first cell, and their columns have only texts above them.
     """
     rows = [row for row in last if any(cell.strip() for cell in row)]
     final = rows[-1] if rows else [""]

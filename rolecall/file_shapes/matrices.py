@@ -84,7 +84,7 @@ def find_matrix(view: View) -> list[Part]:
 def _matrix(
     view: View, ticked: list[Profile], others: list[Profile], flags: list[Profile], counts: list[Profile]
 ) -> list[Part]:
-    """Return the permissions of a matrix, with its users and their roles. Unpivot the `ticked` columns only."""
+    """Return the permissions of a matrix, with its users and their roles. Unpivot only the `ticked` columns."""
     kept = view.fields(Content.PERMISSIONS)
     fields = {field: meaning for field, meaning in kept.items() if meaning.header in {each.header for each in others}}
     if not {"Username", "Group", "Permission"} & fields.keys():
@@ -157,7 +157,10 @@ def _ask_for_words(matrix: Part, ticked: Sequence[Profile]) -> None:
                 given[word] = "Grant"
                 text += " Proposed: granted."
             key = f"values.Access.{word}"
-            choices = [ProposedChoice(f"{word} grants", key, "Grant"), ProposedChoice("It grants nothing", key, "None")]
+            choices = [
+                ProposedChoice(f"{word} grants access", key, "Grant"),
+                ProposedChoice("It grants nothing", key, "None"),
+            ]
             matrix.questions = [*matrix.questions, OpenQuestion(text, choices)]
 
 
@@ -194,7 +197,7 @@ def _are_grants(view: View, columns: list[Profile]) -> bool:
 
 
 def _are_marked(view: View, ticked: Sequence[Profile]) -> bool:
-    """Return whether adjacent columns, most of them with marks such as X, belong to a list of accounts.
+    """Return whether the file lists accounts and the `ticked` columns are adjacent, most of them with marks such as X.
 
     All other columns may then describe the accounts. Yes and no do not count as marks: they may describe accounts too.
     """
@@ -255,7 +258,7 @@ def _may_be_people(headers: Sequence[str]) -> bool:
 
 
 def _ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
-    """Ask whether headers above rows of permissions are users or groups, unless the words of the headers show it.
+    """Ask whether headers are users or groups if the rows are permissions, unless words in the headers show it.
 
     Derive users from the headers if users are more likely.
     """
@@ -271,8 +274,8 @@ def _ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
 def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Part]:
     """Return the users in the rows of a matrix, including users without access.
 
-    If users and groups share a column, derive the users instead. Do so too if usernames repeat or are blank, unless the
-    rows describe the users.
+    If users and groups share a column, derive the users instead. Also derive them if usernames repeat or are blank,
+    unless the rows describe the users.
     """
     if "join" in matrix.shape:
         matrix.shape["deriveUsers"] = True

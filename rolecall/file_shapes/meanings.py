@@ -74,7 +74,7 @@ _KNOWN_MEANINGS: WeakKeyDictionary[Profile, dict[Content, tuple[Meaning, ...]]] 
 def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
     if looks_secret(profile.header) or profile.is_useless or profile.is_object or is_link(profile.header):
         return
-    # A path such as groups[].name leads to several values for each account.
+    # A path such as groups[].name gives several values for each account.
     if content in (Content.USERS, Content.IDENTITIES) and "[]" in profile.header:
         return
     if profile.is_keyed and content not in (Content.MEMBERSHIPS, Content.PERMISSIONS):

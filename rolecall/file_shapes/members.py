@@ -15,7 +15,7 @@ _MEMBER_NAMES = (
     "value", "id",
 )  # fmt: skip
 _ABOUT_MEMBERS = {"type", "kind", "$ref", "ref", "objectid", "upn", "samaccountname", "@odata.type", "objecttype"}
-# Other attributes that members may have if they are plain accounts, such as a status.
+# Attributes of members that describe only the account, such as a status.
 _STATES = {"active", "enabled", "disabled", "status", "state", "suspended", "key", "self", "timezone"}
 
 
@@ -32,7 +32,7 @@ def find_inner_members(view: View) -> list[Part]:
     group = _named(view, _GROUP_NAMES, "")
     member = _login(view, prefix) or _named(view, _MEMBER_NAMES, prefix)
     inner_names = {fold(each.header.removeprefix(prefix)) for each in view.profiles if each.header.startswith(prefix)}
-    # Members with other attributes, such as rights, hold permissions and are read by other rules.
+    # Members with other attributes, such as rights, have permissions; other functions read them.
     if group is None or member is None or not inner_names <= {*_MEMBER_NAMES, *_ABOUT_MEMBERS, *_STATES}:
         return []
     why = f"each record of {outer} lists its {name}"

@@ -24,11 +24,14 @@ class FilledRows(NamedTuple):
 
 
 def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows | None:
-    """Fill the blank cells below each account or group; return None if the rows do not have merged cells.
+    """Fill merged cells down from the first row of each account, group or section; None if no cells are merged.
 
-    In each row below an account, the columns of the account must be blank, and a column of access must be filled. In
-    the rows below a group, a column of people must be filled, and some people must be in several groups: otherwise a
-    blank cell may mean that an account has no group. Below a section of a matrix, each row must have its own name.
+    The merged columns must be blank in all other rows. The columns that are not merged show what was merged:
+
+    * accounts: a column of access is filled in every row
+    * groups: below the first rows, a column is filled in every row and a column of people in most; some people are in
+      several groups, because otherwise a blank cell may mean that an account has no group
+    * sections of a matrix: each row has its own name
     """
     width = len(header)
     cells = [[*(cell.strip() for cell in row[:width]), *[""] * (width - len(row))] for row in rows]

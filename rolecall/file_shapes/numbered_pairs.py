@@ -1,4 +1,4 @@
-"""Read numbered columns that belong together, such as course1 and role1: the columns of a number give one grant."""
+"""Read numbered columns that belong together, such as course1 and role1: the columns with one number give one grant."""
 
 import re
 from collections.abc import Iterator, Sequence, Set
@@ -17,8 +17,8 @@ from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
-# Words in headers of what an account has in the place, group or application of the same number. If several of these
-# columns have a number, the words of the first line say how much, and those of the last line say in what.
+# Words in headers of the levels that an account has in the place, group or application with the same number. Earlier
+# lines take precedence: with Level 1 and Role 1, the level is in Level 1, and Role 1 says in what.
 _LEVELS = (
     {"level", "accesslevel", "niveau", "nivel", "livello"},
     {"access", "zugriff", "acces", "acceso", "accesso"},
@@ -40,7 +40,7 @@ _AROUND = " _.-[]()#"
 _NOTHING = {fold(word) for word in (*NOTHING_HELD, *REFUSES)} | NO_ACCESS - {""}
 _MOST_NAMED = 4
 _LONGEST_NUMBER = 2
-# The maximum length of a pattern, and the length of what is around the two headers of a pair in it.
+# The maximum length of a pattern, and the number of characters that a pair adds to it besides its two headers.
 _LONGEST_PATTERN, _AROUND_HEADERS = 2_048, 32
 _NO = ("No", "N", "False", "0")
 
@@ -60,7 +60,7 @@ class _Series(NamedTuple):
 
 
 class NumberedPairs(NamedTuple):
-    """Numbered columns that name what is held, and the columns that say which role or level is held in it."""
+    """Numbered columns of places, groups or applications (`held`), and columns with the level or role in each."""
 
     held: _Series
     levels: _Series
@@ -81,7 +81,7 @@ class NumberedPairs(NamedTuple):
 
 
 def numbered_pairs(view: View) -> NumberedPairs | None:
-    """Find the columns of roles or levels, and the columns with the same numbers that say in what they are held."""
+    """Find the columns of roles or levels, and the columns with the same numbers that say what they apply to."""
     series = list(_numbered(view))
     for words in _LEVELS:
         for levels in [each for each in series if words_of(each.name) & words]:
@@ -95,7 +95,7 @@ def numbered_pairs(view: View) -> NumberedPairs | None:
 
 
 def _fitting(found: NumberedPairs) -> NumberedPairs:
-    """Leave out the pairs that no longer fit into a pattern; they are further columns then."""
+    """Leave out the pairs that do not fit into a pattern; add their columns to the further columns."""
     length, left = 0, set[int]()
     for n, column in found.held.columns.items():
         if level := found.levels.columns.get(n):
@@ -107,7 +107,7 @@ def _fitting(found: NumberedPairs) -> NumberedPairs:
 
 
 def ask_for_others(view: View, part: Part) -> None:
-    """Ask about further columns of groups or permissions if one of several columns with numbers is read."""
+    """Ask about the other numbered columns of groups or permissions if only one of them is read."""
     for meaning in [part.fields[each] for each in ("Group", "Permission") if each in part.fields]:
         series = next((each for each in _numbered(view) if _has(each, meaning.header)), None)
         if others := [each.header for each in series.profiles if each.header != meaning.header] if series else []:
@@ -119,7 +119,7 @@ def _has(series: _Series, header: str) -> bool:
 
 
 class Numbered(NamedTuple):
-    """Numbered columns that say nothing about the account itself: pairs, or else what is said about numbered groups."""
+    """Numbered columns that say nothing about the account itself: pairs, or else details of numbered groups."""
 
     pairs: NumberedPairs | None
     details: list[Profile]
@@ -135,7 +135,7 @@ def numbered_columns(view: View) -> Numbered:
 
 
 def _details(view: View, groups: Sequence[str]) -> list[Profile]:
-    """Return columns that may say more about the groups of the same number, such as when a membership ends."""
+    """Return columns that may say more about the groups with the same numbers, such as when a membership ends."""
     series = list(_numbered(view))
     named = next((each for each in series if {column.header for column in each.profiles} >= {*groups}), None)
     others = [each for each in series if groups and named and each is not named and _share_numbers(each, named)]
@@ -143,10 +143,10 @@ def _details(view: View, groups: Sequence[str]) -> list[Profile]:
 
 
 def ask_for_details(part: Part, details: Sequence[Profile], what: str) -> None:
-    """Ask whether to import without these columns, which a shape cannot read beside the groups of their numbers."""
+    """Ask whether to import without these columns, which a shape cannot read together with the groups."""
     if details:
         named = _listed([each.header for each in details])
-        _ask(part, f"Not read: {named}. They may say more about each {what}. Import without them?")
+        _ask(part, f"Columns that may say more about each {what} are not read: {named}. Import without them?")
 
 
 def _numbered(view: View) -> Iterator[_Series]:
@@ -167,7 +167,7 @@ def _numbered(view: View) -> Iterator[_Series]:
 
 
 def _may_be_held(series: _Series, levels: _Series) -> bool:
-    """Return whether columns may name what the roles or levels of the same numbers are held in."""
+    """Return whether columns may name what the roles or levels with the same numbers apply to."""
     if series is levels or not _share_numbers(series, levels) or is_about_person(series.name):
         return False
     words, others = words_of(series.name), words_of(levels.name)
@@ -182,7 +182,7 @@ def _share_numbers(series: _Series, levels: _Series) -> bool:
 
 
 def _rank(series: _Series, levels: _Series) -> tuple[int, bool, bool, int]:
-    """Return the sort key of columns that may be held: most numbers of the levels, known words, then the distance."""
+    """Return the sort key of candidates for `held`: most numbers in common with `levels`, known words, distance."""
     common = len(series.columns.keys() & levels.columns.keys())
     return -common, not _names_place(series), not names_access(series.name), _distance(series, levels)
 
@@ -216,10 +216,10 @@ def _is_detail(series: _Series) -> bool:
 
 
 def add_pairs(view: View, part: Part, found: NumberedPairs) -> None:
-    """Read each pair as a permission: the role in its place, or the granted name if the level is only yes or no."""
+    """Read each pair as a permission: a role in a section or, if all levels are yes or no, a name with its access."""
     is_ticked = all(level.ticks for level in found.levels.profiles)
     cells, field = ("Permission", "Access") if is_ticked else ("Section", "Permission")
-    # After unpivot, patterns test the field of the headers, which must not have the name of a column.
+    # After unpivot, patterns test the field of the headers, which must not be named like a column.
     named = {same_header(each) for each in view.table.headers}
     across = "Access" if field.lower() in named else field
     columns = [each.header for each in found.held.profiles]
@@ -262,13 +262,13 @@ def _is_nothing(cell: str) -> bool:
 
 
 def _cells(found: NumberedPairs) -> Iterator[tuple[str, str]]:
-    """Yield what is held in each row, with its level."""
+    """Yield the two cells of each pair in each row: the name and the level."""
     for held, level in found.pairs:
         yield from ((a.strip(), b.strip()) for a, b in zip(held.cells, level.cells, strict=True))
 
 
 def _ask_for_unread(part: Part, found: NumberedPairs) -> None:
-    """Ask about numbered columns that are not read, and about levels without a name of what they are held in."""
+    """Ask about numbered columns that are not read, and about levels without a name of what they apply to."""
     held, levels = found.held.name, found.levels.name
     ask_for_details(part, found.further, f"{held} and {levels}")
     if lists := [each for each in found.levels.profiles if each.separator]:

@@ -64,9 +64,9 @@ def _use_as_object(view: View, fields: dict[str, Meaning], name: Meaning) -> Non
 
 
 def add_inner_place(view: View, fields: dict[str, Meaning], evidence: list[str]) -> None:
-    """Read two columns of places, such as the path and the name of a folder, if the first alone names several places.
+    """Read two columns of places if one value of the first has several values of the second beside it.
 
-    The one with fewer values is the Header.
+    An example is the path of a folder, and its name. The column with fewer values is the Header.
     """
     if "Section" not in fields or "Header" in fields:
         return
@@ -123,14 +123,14 @@ def _add_container(
 
 
 def _add_part(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Append the column to the name of its table: a right on one column is less than a right on the whole table."""
+    """Append the name of a column to that of its table: a right on one column is less than one on the whole table."""
     object, part = fields.get("Section"), view.named(_PARTS)
     used = {each.header for each in fields.values()}.union(shape.get("split", {}))
     if object is None or part is None or not part.values or part.header in used:
         return
     del fields["Section"]
     shape.setdefault("join", {})["Section"] = f"{{{object.header}}}{{{part.header}|prefix(.)}}"
-    evidence.append(f"{part.header} limits some grants to a part of {object.header}: it is added to the name")
+    evidence.append(f"{part.header} limits some grants to a part of {object.header}; the part is added to the name")
 
 
 def _may_be_object(profile: Profile) -> bool:

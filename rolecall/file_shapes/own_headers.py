@@ -1,4 +1,4 @@
-"""Handle columns that no rule used, but that an import would read because their header is the name of a field."""
+"""Handle columns that no rule uses, but that an import would read because their headers are names of fields."""
 
 from rolecall.application_imports.read.columns import ALIASES
 from rolecall.applications.model import FIELDS, Content, same_header

@@ -46,7 +46,9 @@ def find_people(view: View) -> list[Part]:
         fields = {field: meaning for field, meaning in fields.items() if field not in shape["join"]}
     if (above := fields.get("Supervisor ID")) and not _names_people(view, above.header, employee.header):
         del fields["Supervisor ID"]
-    evidence = [f"{employee.header} is unique, and only HR systems have {', '.join(sorted(employed))}"]
+    evidence = [
+        f"{employee.header} is unique, and some fields are typical of HR systems: {', '.join(sorted(employed))}"
+    ]
     if login and login.score > _WEAK and login.header not in {each.header for each in fields.values()}:
         evidence.append(f"{login.header} is not read. If it names accounts to import, choose the content users")
     part = Part(Content.IDENTITIES, fields, shape, 0.75, evidence)
@@ -70,7 +72,7 @@ def _decide_status(view: View, part: Part) -> None:
 
 
 def _read_inactive(view: View, part: Part) -> None:
-    """Read a column of yes and no, or of ticks, that means the opposite of active."""
+    """Read the status from a column of yes and no, or of ticks, that means the opposite of active."""
     for column in view.profiles:
         is_yes_or_no = column.values and all(fold(value) in YES_NO for value in column.distinct)
         if is_inverted(column.header) and (is_yes_or_no or is_ticked(column)):
@@ -92,7 +94,7 @@ _FULL_NAMES = {
 
 
 def _full_name(view: View, employee: str) -> Profile | None:
-    """Return a column of full names; ignore the employee ID column and columns of numbers; None if there is none."""
+    """Return the first column of full names, or None. Ignore the employee ID column and columns of numbers."""
     known = _FULL_NAMES | TRANSLATED["Name"]
     found = [each for each in view.profiles if known.intersection(names_of(each.header))]
     return next((each for each in found if each.header != employee and each.numbers < 1), None)

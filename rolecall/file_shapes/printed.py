@@ -74,7 +74,7 @@ def _box_header(lines: Sequence[str], chosen: int | None) -> int | None:
 
 
 def _aligned_header(lines: Sequence[str], chosen: int | None) -> int | None:
-    """Return the number of the header line: `chosen`, a line above dashes, or known headers that fit the rows."""
+    """Return the number of the header line: `chosen`, a line above dashes, or the known headers that fit the rows."""
     if chosen is not None:
         return chosen if 0 < chosen <= len(lines) else None
     top = [n for n in range(min(_MOST_TITLES, len(lines))) if lines[n].strip()]
@@ -142,8 +142,8 @@ def _numbered(lines: Sequence[str], starts: Sequence[int], headers: Sequence[str
 
 def _found(table: SampleTable, evidence: str) -> SampleTable:
     evidences = [evidence, *table.evidence]
-    # With `skip_lines`, the shape would list `headers`. That is not needed for blank headers: the reader names such
-    # columns by their number.
+    # Set `skip_lines` to 0: otherwise the shape would list `headers`. Blank headers do not need that, because the
+    # reader names such columns by their number.
     return msgspec.structs.replace(table, evidence=evidences, is_aligned=True, merges=False, skip_lines=0)
 
 

@@ -26,7 +26,7 @@ def check_one_table(lines: Sequence[str], at: int) -> None:
 
 
 def check_one_line(lines: Sequence[str], at: int) -> None:
-    """Reject a value that fills its column and continues on the next line, because half of it would be read."""
+    """Reject a value that fills its column and continues on the next line, because only a part would be read."""
     starts = aligned.columns_of(lines[at - 1], lines[at]).starts
     widths = _widths(lines[at])
     for n, (line, next_line) in enumerate(pairwise(lines[at + 1 :]), at + 3):

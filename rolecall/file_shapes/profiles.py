@@ -28,7 +28,7 @@ _WRITTEN_DATE = re.compile(
 _DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{8}$")
 # Separators of lists inside a cell, with those that are rare in text first.
 SEPARATORS = (";", "|", "#", "~", "\n", ",")
-# A text that says that an account is locked, such as `Locked by administrator`.
+# Matches a text that says that an account is locked, such as `Locked by administrator`.
 LOCK = re.compile(r"(?<!un)(?<!b)(?<!not )lock|(?<!nicht )(?<!ent)(?:ge)?sperr|verrouill", re.IGNORECASE)
 # The separators between values that are padded to equal width.
 _WIDE, _SPACE = "  ", " "
@@ -118,7 +118,7 @@ class Profile:
 
     @cached_property
     def is_opaque(self) -> bool:
-        """Return whether every value is an opaque identifier: a number, a GUID, a SID or a path."""
+        """Return whether every value is opaque: a number, a GUID, a SID or a path such as /O=Acme/CN=Ada."""
         return bool(self.values) and all(_OPAQUE.fullmatch(value) for value in self.distinct[:_MOST_LISTED])
 
     @cached_property
@@ -284,7 +284,7 @@ DATES: dict[str, Callable[[str], bool]] = {
 }
 
 
-# Days since 1900, as Excel stores dates. Only the header distinguishes them from other numbers.
+# Excel serial dates. Only the header distinguishes them from other numbers.
 EXCEL = "excel"
 _is_serial = _between(30_000, 60_000)
 

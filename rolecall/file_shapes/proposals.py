@@ -89,7 +89,7 @@ def propose(
 
 
 def _ask_for_doubts(files: Sequence[ReadFile], every: Sequence[ReadFile]) -> None:
-    """Ask about usernames and groups, using the contents of all files. `every` adds their other sheets and lists."""
+    """Ask about usernames and groups, using all files. `every` also has their other sheets and lists."""
     viewed = [(each.view, each.parts) for each in every if each.view]
     for view, parts in viewed:
         ask_for_capitals(view, parts)
@@ -126,7 +126,7 @@ def _name_missing_pages(files: Sequence[ReadFile]) -> None:
     missing = missing_pages([table.page for table in tables if table.page])
     for table in tables if missing else ():
         why = f"This looks like one page of several, because {missing}"
-        table.evidence.insert(0, f"{why}. Export all pages: an import removes records that the files do not have")
+        table.evidence.insert(0, f"{why}. Export all pages: an import removes the records that are not in the files")
 
 
 def _choose_others(files: Sequence[ReadFile]) -> None:

@@ -17,7 +17,7 @@ UNREADABLE = {
     "zip": (archive(), "the file is a zip archive with users.csv; unpack it and choose the file inside"),
     "pdf": (b"%PDF-1.7 ...", "the file is a PDF; export the list as CSV, XLSX, JSON, LDIF or Parquet"),
     "empty": (b"", "the file is empty; export it again"),
-    "wide": (WIDE, "line 1 has more than 20,000 columns; set shape.delimiter to the right one"),
+    "wide": (WIDE, "line 1 has more than 20,000 columns; set shape.delimiter to the delimiter of the file"),
 }
 TABLES = "accounts", "groups", "memberships", "permissions", "assignments", "identities", "dry_runs", "dry_run_files"
 

@@ -30,7 +30,7 @@ def archive() -> bytes:
         (archive(), "the file is a zip archive with users.csv; unpack it and choose the file inside"),
         (
             ",".join(f"c{n}" for n in range(120_000)).encode(),
-            "line 1 has more than 20,000 columns; set shape.delimiter to the right one, or split the file",
+            "line 1 has more than 20,000 columns; set shape.delimiter to the delimiter of the file, or split the file",
         ),
         (b"Username,Name\n", "there is a header but no row; export the file with its data"),
         (b"[" * 100_000, TOO_DEEP),

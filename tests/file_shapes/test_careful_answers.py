@@ -87,7 +87,13 @@ def test_groups_in_a_list_of_mailbox_rights_are_groups(tmp_path: Path) -> None:
 
 
 def test_matrix_with_states_of_accounts_is_read(tmp_path: Path) -> None:
-    labels = ("X (lecture) grants", "It grants nothing", "No", "O means not active", "No, each is a separate account")
+    labels = (
+        "X (lecture) grants access",
+        "It grants nothing",
+        "No",
+        "O means not active",
+        "No, each is a separate account",
+    )
 
     found = outcome(answered(tmp_path, ["matrice-des-habilitations.csv"], *labels))
 

@@ -149,7 +149,7 @@ def test_other_members_of_entries_are_asked_about(tmp_path: Path) -> None:
     (file,) = proposed(tmp_path, users=json.dumps(_records("roles", roles, roles))).files
 
     assert [each.text for part in file.contents for each in part.questions] == [
-        "Entries of roles have active, which is not read. Are all of them held?"
+        "Entries of roles have active, but only their names are read. Is the access in all of them held?"
     ]
     assert {"roles[].active", "roles[].site"} <= {each.header for each in file.columns}
 

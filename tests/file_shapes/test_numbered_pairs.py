@@ -62,7 +62,7 @@ def test_end_dates_of_pairs_are_asked_about_and_do_not_end_accounts(tmp_path: Pa
     )
 
     assert asked(tmp_path, export=text) == [
-        "Not read: End Date 1. They may say more about each App and Role. Import without them?"
+        "Columns that may say more about each App and Role are not read: End Date 1. Import without them?"
     ]
     assert "Active" not in proposed(tmp_path, export=text).connector["files"][0]["columns"].values()
 
@@ -98,7 +98,7 @@ def test_end_dates_of_numbered_groups_are_asked_about_and_do_not_end_accounts(tm
     )
 
     assert asked(tmp_path, export=text) == [
-        "Not read: End Date 1. They may say more about each group in Role 1, Role 2. Import without them?"
+        "Columns that may say more about each group in Role 1, Role 2 are not read: End Date 1. Import without them?"
     ]
     found = imported(tmp_path, export=text)
     assert found.active == {"ada", "bob"}
@@ -129,5 +129,5 @@ def test_pairs_beyond_the_longest_pattern_are_asked_about(tmp_path: Path) -> Non
 
     (question,) = asked(tmp_path, export=text)
 
-    assert question.startswith("Not read: Application Name 30, Application Name 31,")
+    assert "are not read: Application Name 30, Application Name 31," in question
     assert len(imported(tmp_path, export=text).rows("permissions", "section")) == 29
