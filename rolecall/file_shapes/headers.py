@@ -112,7 +112,7 @@ def _title(header_line: int, first: tuple[int, list[str]]) -> list[str]:
 
 
 def _beyond(rows: Sequence[list[str]], last: Sequence[list[str]]) -> list[list[str]]:
-    """Return the rows of `last` that are as wide as the header and not blank, or none if `rows` contains any of them.
+    """Return the rows of `last` that are as wide as the header and not blank; none if `last` and `rows` overlap.
 
     The last rows of a file may be of a different kind from the first rows.
     """
@@ -131,12 +131,12 @@ def _with_sections(format: str, numbered: Numbered, last: Sequence[list[str]], s
     table = _with_header(format, rows, last, (stacked.line, stacked.headers), is_chosen=True)
     table.skip_lines, table.section_separator = stacked.line, SEPARATOR
     lines = f"Lines {stacked.line - 1} and {stacked.line}"
-    table.evidence.append(f"{lines} are the header: sections, and the names of their columns below")
+    table.evidence.append(f"{lines} are the header: the first names sections, the second names columns")
     return table
 
 
 def limited(rows: list[list[str]], width: int) -> list[list[str]]:
-    """Limit the number of rows: keep the first and the last ones. Many columns lower the limit, at most to 50."""
+    """Limit the number of rows: keep the first and the last ones. Many columns lower the limit, but not below 50."""
     most = max(50, min(MOST_ROWS, _MOST_CELLS // max(width, 1)))
     return rows if len(rows) <= most else [*rows[: most - MOST_FOOTERS], *rows[-MOST_FOOTERS:]]
 

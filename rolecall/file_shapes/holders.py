@@ -21,7 +21,7 @@ from rolecall.file_shapes.realms import name_with_realm
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import decide_active, removed_on
 
-# The highest score of a field that only values indicate, and the highest share of full names among usernames.
+# The highest score of a field that only values indicate, and the highest share of usernames that look like full names.
 _WEAK = 0.5
 # With a score above the first, a header certainly means the username; above the second, it probably does.
 _CERTAIN, _LIKELY = 0.9, 0.6
@@ -191,7 +191,7 @@ def _login_of_people(view: View, fields: dict[str, Meaning]) -> str | None:
 
 
 def _names_person(profile: Profile) -> bool:
-    """Return whether a column has names of people, such as preferred names: by its header or its capital letters."""
+    """Judge by the header or the capitals whether a column has names of people, such as preferred names."""
     words = words_of(profile.header)
     is_part = "name" in words and len(words) > 1 and not words & {"user", "login", "logon", "account"}
     return is_part or all(value.istitle() for value in profile.distinct)

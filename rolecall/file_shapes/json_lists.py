@@ -203,8 +203,8 @@ def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
     """Return the path of the list to read: the first one that applies.
 
     * the list of accounts in a Veza payload
-    * a list inside the records of the first list, if all its entries have a kind, such as user, or bind members to a
-      role, or if all its entries describe accounts and the first list does not name people
+    * a list inside the records of the first list, if all its entries have a kind such as user, all give a role to
+      members, or all describe accounts and the first list does not name people
     * the first list
     """
     if ACCOUNTS in lists:
@@ -241,7 +241,7 @@ def _has_kind(entry: object) -> bool:
 
 
 def _is_binding(entry: object) -> bool:
-    """Return whether an object gives a role to a list of members, as policies of clouds do."""
+    """Return whether an object gives a role to a list of members, as the IAM policies of cloud providers do."""
     if not isinstance(entry, dict):
         return False
     return isinstance(entry.get("role"), str) and isinstance(entry.get("members"), list)

@@ -21,7 +21,7 @@ _BLANK = ("", "[]", "{}")
 
 
 def with_json_lists(table: SampleTable) -> SampleTable:
-    """Add the columns with JSON lists of texts, or with objects that map names to access, to the lists of a table."""
+    """Return the table with columns of JSON lists of texts, or of objects that map names to access, in `lists`."""
     cells = {
         header: [row[i].strip() for row in table.rows if i < len(row) and row[i].strip() not in _BLANK]
         for i, header in enumerate(table.headers)

@@ -129,7 +129,7 @@ def holder_beside(view: View, kind: Profile) -> Profile | None:
 
 
 def _has_one_kind(column: Profile, kind: Profile) -> bool:
-    """Return whether each value of a column occurs with one kind only."""
+    """Return whether each value of a column occurs with only one kind."""
     return len(set(zip(column.cells, kind.cells, strict=True))) == len(set(column.cells))
 
 

@@ -320,7 +320,7 @@ def _has_yes(profile: Profile) -> bool:
 def _is_nearly_ticked(profile: Profile) -> bool:
     """Return whether a column has ticks and, besides them, a few short words such as Limited.
 
-    If no word of the column means yes, its words are levels, for example I and U in a column with N, I and U.
+    Return False if no word means yes, because the words are then levels: I and U in a column with N, I and U.
     """
     found = {fold(value) for value in profile.values}
     known = found & (ACCESS.keys() | NO_ACCESS)

@@ -57,7 +57,7 @@ def _login(view: View, prefix: str) -> Profile | None:
 
 
 def _named(view: View, names: tuple[str, ...], prefix: str) -> Profile | None:
-    """Return the first column of a record with one of these names, preferably one without blank cells."""
+    """Return the column whose name comes first in `names`, preferably one without blank cells."""
     found = {
         fold(each.header.removeprefix(prefix)): each
         for each in view.profiles

@@ -18,7 +18,7 @@ from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 # Words in headers of the levels that an account has in the place, group or application with the same number. Earlier
-# lines take precedence: with Level 1 and Role 1, the level is in Level 1, and Role 1 says in what.
+# lines take precedence: beside Level 1, Role 1 is what the level applies to.
 _LEVELS = (
     {"level", "accesslevel", "niveau", "nivel", "livello"},
     {"access", "zugriff", "acces", "acceso", "accesso"},

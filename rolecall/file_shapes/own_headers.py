@@ -9,7 +9,7 @@ _DESCRIBED = (Content.USERS, Content.GROUPS)
 
 
 def resolve_headers(view: View, part: Part) -> None:
-    """Map unused columns that are named like a field to that field if the rows are users or groups.
+    """If the rows are users or groups, map each unused column whose header is the name of a field to that field.
 
     In other contents, ignore such columns: a permission of a user has no group, even if a column is called Role.
     """

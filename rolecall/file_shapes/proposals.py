@@ -193,7 +193,10 @@ def _by_template(files: Sequence[ReadFile], template: Template) -> list[dict[str
         file.parts = parts_by(file.view, group, template.name) if group else []
         if group is None:
             wanted = ", ".join(each["name"] for each in template.files)
-            file.problem = f"no file group of the template {template.name} has its columns ({wanted}); choose another"
+            file.problem = (
+                f"no file group of the template {template.name} has the columns of this file; choose another template, or "
+                f"a file for one of its groups: {wanted}"
+            )
     given = [file.group for file in files]
     asking = [_asking(group, files) for group in template.files]
     return [

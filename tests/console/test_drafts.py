@@ -411,7 +411,7 @@ async def test_file_that_does_not_fit_the_template_is_refused(administrator: htt
     answer = await administrator.post("/drafts/new", **sent)  # type: ignore[arg-type]
     missing = await administrator.post("/drafts/new", **unknown)  # type: ignore[arg-type]
 
-    assert "no file group of the template Slack has its columns" in answer.text
+    assert "no file group of the template Slack has the columns of this file" in answer.text
     assert "No connector template is named No such template" in missing.text
     assert answer.status_code == missing.status_code == 400
 

@@ -36,7 +36,7 @@ def test_sections_and_names_are_read_from_two_lines(tmp_path: Path, content: Tex
 def test_proposal_says_which_lines_are_the_header(tmp_path: Path) -> None:
     (file,) = proposed(tmp_path, matrix=workbook(ROWS)).files
 
-    assert "Lines 3 and 4 are the header: sections, and the names of their columns below" in file.evidence
+    assert "Lines 3 and 4 are the header: the first names sections, the second names columns" in file.evidence
     assert "The last row is a total and is left out: Total" in file.evidence
 
 
