@@ -194,8 +194,8 @@ def _by_template(files: Sequence[ReadFile], template: Template) -> list[dict[str
         if group is None:
             wanted = ", ".join(each["name"] for each in template.files)
             file.problem = (
-                f"no file group of the template {template.name} has the columns of this file; choose another template, or "
-                f"a file for one of its groups: {wanted}"
+                f"no file group of the template {template.name} has the columns of this file; "
+                f"choose another template, or a file for one of its groups: {wanted}"
             )
     given = [file.group for file in files]
     asking = [_asking(group, files) for group in template.files]
