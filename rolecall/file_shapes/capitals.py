@@ -1,4 +1,4 @@
-"""Ask whether usernames, or names of groups, that differ only in capitals mean the same account or group."""
+"""Ask whether usernames, or names of groups, that differ only in case mean the same account or group."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,13 +18,13 @@ _MOST_NAMED = 4
 
 
 def ask_for_capitals(view: View, parts: Iterable[Part]) -> None:
-    """Ask about usernames that differ only in capitals, in each content from which accounts are read."""
+    """Ask about usernames that differ only in case, in each content from which accounts are read."""
     for part in parts:
         pattern = part.origin("Username")
         is_asked = part.content == Content.USERS or part.shape.get("deriveUsers")
         if pattern is None or not is_asked or not (found := _alike(view, part, pattern)):
             continue
-        text = f"{', '.join(found[:_MOST_NAMED])} differ only in capitals. Are they the same account?"
+        text = f"{', '.join(found[:_MOST_NAMED])} differ only in case. Are they the same account?"
         same = ProposedChoice("Yes, convert usernames to lowercase", USERNAMES, _in_lowercase(pattern))
         other = ProposedChoice("No, each is a separate account", "Username", AS_PROPOSED)
         part.questions = [*part.questions, OpenQuestion(text, [same, other])]
@@ -52,13 +52,13 @@ def _names_in(column: Profile, separator: str | None) -> list[str]:
 
 
 def _about_group(name: str, usual: str) -> OpenQuestion:
-    text = f"{usual} and {name} differ only in capitals. Are they the same group?"
+    text = f"{usual} and {name} differ only in case. Are they the same group?"
     same = ProposedChoice(f"Yes, read {name} as {usual}", f"values.Group.{name}", usual)
     return OpenQuestion(text, [same, ProposedChoice("No, each is a separate group", "Username", AS_PROPOSED)])
 
 
 def _alike(view: View, part: Part, pattern: str) -> list[str]:
-    """Return the values that differ only in capitals, from the columns that form the username."""
+    """Return the values that differ only in case, from the columns that form the username."""
     split = part.shape.get("split", {})
     headers = dict.fromkeys(each.column for each in pattern_parts(pattern) if isinstance(each, Placeholder))
     columns = [view.by_header[header] for header in headers if header in view.by_header]

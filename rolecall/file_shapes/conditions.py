@@ -36,7 +36,7 @@ def _ask_for_past(part: Part, column: Profile) -> None:
     if not ended:
         return
     shown = ", ".join(text[:_LONGEST] for text in ended[:3])
-    text = f"{column.header} has conditions with dates before today: {shown}. Are these rows still held?"
+    text = f"{column.header} has conditions with dates before today: {shown}. Is the access in these rows still held?"
     leave_out = ProposedChoice("No, leave them out", SKIP_ROWS, SEPARATOR.join((column.header, "is", *ended)))
     keep = ProposedChoice("Yes, read all rows", SKIP_ROWS, column.header)
     part.questions = [*part.questions, OpenQuestion(text, [leave_out, keep])]

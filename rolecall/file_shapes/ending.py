@@ -137,7 +137,7 @@ def _ask_if_past(part: Part, column: Profile) -> None:
     format = format_of(column)
     if format is None or not are_past(pl.Series(column.distinct), format).any():
         return
-    text = f"{column.header} has dates before today. Are these rows still held?"
+    text = f"{column.header} has dates before today. Is the access in these rows still held?"
     ended = ProposedChoice("No, leave them out", SKIP_ROWS, f"{column.header}{SEPARATOR}{format}")
     part.questions = [
         *part.questions,

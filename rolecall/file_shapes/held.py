@@ -158,7 +158,7 @@ def _ask_if_held(part: Part, header: str, words: Sequence[str]) -> None:
         ProposedChoice(f"No, leave out {named}", SKIP_ROWS, SEPARATOR.join((header, "is", *words))),
         ProposedChoice(f"Yes, read {named}", SKIP_ROWS, header),
     ]
-    part.questions = [*part.questions, OpenQuestion(f"{header}: are rows with {named} held?", choices)]
+    part.questions = [*part.questions, OpenQuestion(f"{header}: is the access in rows with {named} held?", choices)]
 
 
 def _ask_for_state(view: View, part: Part) -> None:
@@ -175,7 +175,8 @@ def _ask_for_state(view: View, part: Part) -> None:
         is_around = is_of_held or (part.holder is not None and state.header in _around(view, part.holder))
         what = "not about the account" if is_around else "read as the state of the account"
         text = (
-            f"{state.header} is {what if part.holder else 'not about accounts'}. Are rows with {', '.join(ended)} held?"
+            f"{state.header} is {what if part.holder else 'not about accounts'}. "
+            f"Is the access in rows with {', '.join(ended)} held?"
         )
         choices = [
             ProposedChoice("Yes, read all rows", SKIP_ROWS, state.header),

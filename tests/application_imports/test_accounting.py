@@ -110,7 +110,7 @@ async def test_log_warns_of_usernames_that_differ_only_in_capitals(imports: Impo
     application = await an_application(db, connector=connector({"name": "Users", "content": "users"}))
     files: dict[str, Any] = {"Users": "Username\nAda\nbob\nada\n"}
     warning = (
-        "Warning: Users: users.csv: 2 usernames differ only in capitals: Ada, ada. Each of them is a separate account"
+        "Warning: Users: users.csv: 2 usernames differ only in case: Ada, ada. Each of them is a separate account"
     )
 
     assert warning in lines(await imports.dry_run(application, files))

@@ -360,12 +360,12 @@ async def test_usernames_that_differ_in_capitals_are_one_account_after_a_click(
     rows = "ada,a@x.org,web,Owner\nbob,b@x.org,web,Guest\nAda,a@x.org,pay,Guest\nada,a@x.org,ops,Guest\n"
     draft = await uploaded(administrator, text=f"Username,Email,Path,Access Level\n{rows}")
     page = (await administrator.get(draft)).text
-    assert "ada, Ada differ only in capitals. Are they the same account?" in page
+    assert "ada, Ada differ only in case. Are they the same account?" in page
 
     data = {**fields(page), "answer": "0|0|join.Username|{Username|lower}"}
     assert (await administrator.post(draft, data=data)).status_code == 303
 
-    assert "differ only in capitals" not in (await administrator.get(draft)).text
+    assert "differ only in case" not in (await administrator.get(draft)).text
     _, permissions = await held(administrator, draft, Imports(client, config), db)
     assert {row[0] for row in permissions} == {"ada", "bob"}
     assert await fetch_value(db, "SELECT count(*) FROM accounts") == 2

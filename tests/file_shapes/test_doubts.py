@@ -23,7 +23,7 @@ def hinted(text: str) -> dict[str, ColumnAccount]:
 
 def test_usernames_that_differ_only_in_capitals_are_reported(tmp_path: Path) -> None:
     text = "Email,First Name,Last Name,Status\nAda@x.com,Ada,B,Active\nbob@x.com,Bob,K,Active\nada@x.com,Ada,B,Active\n"
-    doubt = "2 usernames differ only in capitals: Ada@x.com, ada@x.com. Each of them is a separate account"
+    doubt = "2 usernames differ only in case: Ada@x.com, ada@x.com. Each of them is a separate account"
 
     assert doubt in stated(tmp_path, "users", text)
     assert imported(tmp_path, export=text).deltas[Content.USERS].accounts[0].warnings == [doubt]
@@ -157,7 +157,7 @@ def test_revoked_grants_become_a_question(tmp_path: Path, header: str) -> None:
         "2024-04-11 10:00:00.000 +0200,2025-01-07 08:30:00.000 +0100,DBA,BOB\n2024-04-11 10:00:00.000 +0200,,READ,BOB\n"
     )
 
-    assert asked(tmp_path, export=text) == [f"{header} has dates before today. Are these rows still held?"]
+    assert asked(tmp_path, export=text) == [f"{header} has dates before today. Is the access in these rows still held?"]
 
 
 def test_state_of_a_grant_beside_the_state_of_the_account_becomes_a_question(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_state_of_a_grant_beside_the_state_of_the_account_becomes_a_question(tmp
         "bob,true,itil,Active\nbob,true,catalog,Requested\ncy,false,itil,Active\n"
     )
 
-    assert asked(tmp_path, export=text) == ["state: are rows with Requested held?"]
+    assert asked(tmp_path, export=text) == ["state: is the access in rows with Requested held?"]
     assert imported(tmp_path, export=text).inactive == {"cy"}
 
 
@@ -213,7 +213,7 @@ def test_manager_is_not_the_place_of_a_permission(tmp_path: Path) -> None:
 def test_grants_that_are_not_valid_are_asked_about(tmp_path: Path, header: str) -> None:
     text = f"GRANTEE,PRIVILEGE,{header}\nADA,SELECT,TRUE\nADA,INSERT,FALSE\nBOB,SELECT,TRUE\n"
 
-    assert asked(tmp_path, export=text) == [f"{header}: are rows with FALSE held?"]
+    assert asked(tmp_path, export=text) == [f"{header}: is the access in rows with FALSE held?"]
 
 
 def test_rows_without_a_holder_are_asked_about(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_state_of_what_is_held_is_asked_about(tmp_path: Path) -> None:
 
     for header in ("Pool,Entitlement,Entitlement Type,Enabled", "Team,Member,Member Type,Enabled"):
         lines = [header, *(f"{place},{name},{kind},{states[place]}" for place, name, kind in _ROWS)]
-        assert "Are rows with False held?" in str(asked(tmp_path, export="\n".join(lines)))
+        assert "Is the access in rows with False held?" in str(asked(tmp_path, export="\n".join(lines)))
         assert imported(tmp_path, export="\n".join(lines)).inactive == set()
 
 

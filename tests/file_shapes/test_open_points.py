@@ -93,7 +93,7 @@ def test_roles_of_users_groups_and_applications_are_read(tmp_path: Path) -> None
         ("app", "", "Directory", "Backup"),
         ("bob@x.com", "", "Unit", "Admin"),
     ]
-    assert asked(tmp_path, export=text) == ["Status: are rows with Eligible held?"]
+    assert asked(tmp_path, export=text) == ["Status: is the access in rows with Eligible held?"]
 
 
 def test_special_identities_are_groups(tmp_path: Path) -> None:
@@ -118,7 +118,9 @@ def test_last_days_of_accounts_and_of_grants_are_distinguished(tmp_path: Path) -
     text = "USER_NAME,END_DATE,RESPONSIBILITY_NAME,RESP_END_DATE\nADA,,GL,\nADA,,AP,31-DEC-2022\nBOB,31-MAR-2024,GL,\n"
 
     assert imported(tmp_path, export=text).inactive == {"BOB"}
-    assert asked(tmp_path, export=text) == ["RESP_END_DATE has dates before today. Are these rows still held?"]
+    assert asked(tmp_path, export=text) == [
+        "RESP_END_DATE has dates before today. Is the access in these rows still held?"
+    ]
 
 
 def test_word_for_no_permission_grants_nothing(tmp_path: Path) -> None:
@@ -156,7 +158,7 @@ def test_last_day_in_a_matrix_becomes_a_question(tmp_path: Path) -> None:
 
     assert contents(tmp_path, export=text)[0] == "permissions"
     assert asked(tmp_path, export=text) == [
-        "Membership Expiration Date has dates before today. Are these rows still held?"
+        "Membership Expiration Date has dates before today. Is the access in these rows still held?"
     ]
 
 

@@ -30,7 +30,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _capitals(table: ReadTable) -> Iterator[str]:
-    """Warn of usernames that differ only in capitals: each becomes an account, but they may be the same person."""
+    """Warn of usernames that differ only in case: each becomes an account, but they may be the same person."""
     gives_users = table.group.content == Content.USERS or table.shape.derive_users
     if table.group.is_derived or not gives_users:
         return
@@ -41,7 +41,7 @@ def _capitals(table: ReadTable) -> Iterator[str]:
     )
     if doubles.height:
         named = _listed(doubles.get_column("username").to_list())
-        yield f"{doubles.height:,} usernames differ only in capitals: {named}. Each of them is a separate account"
+        yield f"{doubles.height:,} usernames differ only in case: {named}. Each of them is a separate account"
 
 
 def _inner_groups(table: ReadTable) -> Iterator[str]:
