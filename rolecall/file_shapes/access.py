@@ -71,7 +71,7 @@ def find_postgres_roles(view: View) -> list[Part]:
         more = ", ".join(
             cell for cell, name in zip(about.cells, names["rolename"].cells, strict=True) if not name.strip()
         )
-        users.evidence.append(f"Lines that continue the one above are left out: {more[:80]}")
+        users.evidence.append(f"Lines that continue the line above are left out: {more[:80]}")
     return [users, pairs]
 
 
@@ -122,7 +122,7 @@ def find_groups_with_members(view: View) -> list[Part]:
         part.skip_rows(*conditions)
     if unreal := placeholders(members):
         pairs.skip_rows({"column": members.header, "is": unreal})
-        evidence.append(f"{', '.join(unreal)} is left out: it is a placeholder that is in every group")
+        evidence.append(f"Placeholders that are in every group are left out: {', '.join(unreal)}")
     if people_in(everything)[1]:
         found = _with_people(everything, pairs, members)
         if pairs not in found:
@@ -145,7 +145,7 @@ def _without_group(fields: dict[str, Meaning]) -> dict[str, Meaning]:
 def _naming_groups(view: View) -> Profile | None:
     """Return a column that names a different group in each row, such as Security Group.
 
-    If the rows have objects with members, this is the first column that differs in each row.
+    If the members are the keys of a JSON object, this is the first column with a different value in each row.
     """
     if (members := view.named(_MEMBERS)) and members.is_keyed:
         return next((each for each in view.profiles if each.is_unique and each.is_filled), None)
@@ -155,7 +155,7 @@ def _naming_groups(view: View) -> Profile | None:
 
 
 def _name_parents(view: View, listing: Part) -> None:
-    """Read parents that are distinguished names by their first part. If a group has several parents, read none."""
+    """If parents are distinguished names, read the first part of each. If a group has several parents, read none."""
     parent = listing.fields.get("Parent")
     column = view.by_header[parent.header] if parent else None
     if column is None or not column.distinguished_names:
@@ -168,7 +168,7 @@ def _name_parents(view: View, listing: Part) -> None:
 
 
 def _add_members(view: View, pairs: Part, listing: Part, members: Profile) -> None:
-    """In LDIF, read all columns of members, because classes of groups use different ones; leave out nested groups."""
+    """In LDIF, read all columns of members, because object classes use different ones; leave out nested groups."""
     others = [each for each in view.profiles if each is not members and each.values and _is_of_members(each)]
     if view.table.format != "LDIF":
         return
@@ -196,7 +196,7 @@ def _is_of_members(column: Profile) -> bool:
 def _are_users_too(view: View) -> bool:
     """Return whether some rows are users with their own groups, according to a column of kinds such as Type.
 
-    The column objectClass does not count, because `directory.py` separates users and groups by it.
+    Ignore the column objectClass, because `directory.py` already separates users and groups by it.
     """
     kinds = kind_column(view)
     if kinds is None or not kinds.users or names_of(kinds.header)[-1:] == ["objectclass"]:
@@ -214,7 +214,7 @@ def _are_whole_names(naming: Profile, members: Profile) -> bool:
 def _with_people(view: View, pairs: Part, members: Profile) -> list[Part]:
     """Return the users of a directory export that also has groups, with the memberships of these users."""
     users, *listed = find_users(view)
-    # If people have memberOf, the member lists of the groups are not needed. Roles and other lists do not replace them.
+    # If people have memberOf, member lists of groups are not needed. Roles and other lists cannot replace them.
     if any("memberof" in (part.origin("Group") or "").lower() for part in listed):
         return [users, *listed]
     users.shape.pop("ignore", None)
@@ -263,14 +263,14 @@ def find_permissions(view: View) -> list[Part]:
 
 
 def _ask_for_pairs(view: View, part: Part) -> None:
-    """Ask about two columns of lists whose values belong together in pairs, because no shape can read such pairs."""
+    """Ask about two columns whose lists may be parallel (first value with first value): a shape cannot read these."""
     permission = view.by_header[part.fields["Permission"].header]
     for field in ("Header", "Section", "Group"):
         other = view.by_header[part.fields[field].header] if field in part.fields else None
         if other and other is not permission and (sign := _common_separator(permission, other)):
             text = (
-                f"{permission.header} and {other.header} list values that belong together, separated by {sign!r}. "
-                "Export one row for each pair. Or does every value of one apply to every value of the other?"
+                f"{permission.header} and {other.header} list values, separated by {sign!r}. "
+                "Does every value of one apply to every value of the other? If not, export one row for each pair."
             )
             part.questions = [*part.questions, OpenQuestion(text, [])]
 
@@ -286,7 +286,7 @@ def _common_separator(one: Profile, other: Profile) -> str | None:
 
 
 def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[Part]:
-    """Return the memberships in the column `role`, if it lists roles, groups or profiles and no permission uses it."""
+    """Return the memberships in the column `role` if it is called Role, Group or Profile, and not in `part`."""
     is_role = role is not None and names_of(role.header)[:1] in (["role"], ["group"], ["profile"])
     if role is None or not is_role or role.header in part.columns or "Username" not in part.fields:
         return []
@@ -351,7 +351,7 @@ def find_memberships(view: View) -> list[Part]:
     is_pair = not about_people(view) and bool(GRANTED.intersection(names_of(group.header)))
     if len(view.profiles) > 5 and username.is_unique and not is_pair and not (kinds and kinds.users):
         return []
-    # Leave a list of users with their groups to the rule for users: memberships would lack users without a group.
+    # Leave a list of users with their groups to the rule for users: users without a group have no membership.
     has_all = about_people(view) or group.separator or not group.is_filled
     if username.is_unique and username.is_filled and has_all:
         return []
@@ -381,7 +381,7 @@ _MOST_COLUMNS_OF_MEMBERS = 50
 
 
 def find_group_columns(view: View) -> list[Part]:
-    """Recognize a table with groups in its headers and members below.
+    """Recognize a table in which each header is a group, with the members of the group below it.
 
     At least a third of the members must be in several groups.
     """
@@ -417,7 +417,7 @@ def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> 
 
 
 def _held_roles(view: View, fields: dict[str, Meaning]) -> list[Part]:
-    """Read the roles that users and groups hold as permissions, because only accounts can have memberships."""
+    """Read roles as permissions if users and groups hold them, because only accounts can have memberships."""
     role = fields["Group"].header
     permission = Meaning(role, "Permission", 0.8, "users and groups hold it")
     chosen = {"Username": fields["Username"], "Permission": permission}
@@ -448,7 +448,7 @@ def find_groups(view: View) -> list[Part]:
     if "Group" not in fields or is_about_people or len(view.profiles) > _MOST_OF_GROUPS:
         return []
     if view.by_header[fields["Group"].header].separator not in (None, ","):
-        # A cell with several groups lists what the row's record holds, so the record itself is not a group.
+        # If a cell lists several groups, the row describes their holder, not a group.
         return []
     if not view.by_header[fields["Group"].header].is_unique or _names_something_else(view, fields["Group"].header):
         return []

@@ -1,4 +1,4 @@
-"""Account for everything that a file has: each column, sheet and list, with what becomes of it."""
+"""Say what becomes of each column, sheet and list of a file: read, kept, ignored or not read."""
 
 import re
 from collections import Counter
@@ -84,7 +84,7 @@ def _parts(value: str, separator: str | None) -> list[str]:
 
 
 def _is_unlisted(value: str, header: str, section: Section) -> bool:
-    """Return whether a content reads a value as a status only because of `ANY_OTHER`: its shape does not list it."""
+    """Return whether a content reads a value as a status by `ANY_OTHER`, because its shape does not list the value."""
     for field in _STATUSES:
         words, pattern = section.shape.values.get(field, {}), section.shape.join.get(field)
         parts = [part for part in pattern_parts(pattern) if isinstance(part, Placeholder)] if pattern else []
@@ -128,7 +128,7 @@ def _is_same(column: Profile, other: Profile) -> bool:
     """Return whether two columns name the same things in two ways, such as a group by name and by ID."""
     words, others = (words_of(each.header) - _HOW_NAMED for each in (column, other))
     count = len(set(column.cells))
-    # The values of a yes/no column, such as Group Admin, may correspond one to one to two group names by chance.
+    # By chance, the two values of a yes/no column, such as Group Admin, may correspond to two names of groups.
     if not words & others or column.ticks or (words != others and count < _SEVERAL) or count < 2:
         return False
     return len(set(zip(column.cells, other.cells, strict=True))) == count == len(set(other.cells))
@@ -146,8 +146,8 @@ def account_beside(beside: Mapping[str, str], paths: Mapping[str, str]) -> list[
 def sections_of(parts: Iterable[tuple[Content, Mapping[str, Any]]], records: str | None) -> list[Section]:
     """Return the contents that are read from a table; `records` is its path in JSON.
 
-    Include the contents of outer records, because the table of an inner list has their columns too, and the contents of
-    lists inside the records. Leave out the contents of other lists.
+    The table of an inner list also has the columns of the outer records, so include the contents of those. Include the
+    contents of lists inside the records too, but not of other lists.
     """
     sections = []
     for content, section in parts:
@@ -198,9 +198,9 @@ def _inside_list(header: str, uses: Mapping[str, Use]) -> Use:
 
 
 def _all_columns(view: View) -> Iterator[Profile]:
-    """Yield the columns of a table, followed by those members of its lists of objects that are not columns."""
+    """Yield the columns of a table. After a list of objects, yield those of its members that are not columns."""
     headers = {profile.header for profile in view.profiles}
-    # A path to one entry, such as emails[type=work].value, accounts for the member emails[].value of all entries.
+    # A path to one entry, such as emails[type=work].value, covers the member emails[].value of all entries.
     paths = {re.sub(r"\[[^\]]*\]", "[]", path) for path in view.table.paths}
     for profile in view.profiles:
         yield profile
@@ -255,7 +255,7 @@ def _shown(profile: Profile) -> list[str]:
 def _sign(profiles: Mapping[str, Profile], header: str, read: Collection[str]) -> Sign | None:
     """Return why an unread column may contain access, or None.
 
-    In an unread list of objects, only the path to the names of the objects counts.
+    In an unread list of objects, only the path to the names of the objects can have a reason.
     """
     profile = profiles[header]
     outer, _, member = header.partition("[")

@@ -1,4 +1,4 @@
-"""Make the contents of several files agree on usernames and groups, and drop contents that another file gives."""
+"""Make several files use the same usernames and names of groups, and drop contents that another file also has."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ _STATUSES = ("Active", "Locked")
 
 
 def leave_out_listed_users(files: Sequence[ReadFile]) -> None:
-    """Drop the users that a file of grants describes if another file lists these accounts, one in each row."""
+    """Drop the users of a file of grants if another file lists these accounts, with one row for each."""
     lists = [file for file in files if _names_users(file, is_once=True)]
     for file in files:
         if len(file.parts) > 1 and _names_users(file, is_once=False) and any(_lists(each, file) for each in lists):
@@ -36,7 +36,7 @@ def _names_users(file: ReadFile, *, is_once: bool) -> bool:
 
 
 def _lists(users: ReadFile, grants: ReadFile) -> bool:
-    """Return whether a list of users has the accounts of these grants, and a status if the grants have one."""
+    """Return whether a list of users has most accounts of these grants, and a status if the grants have one."""
     listed, described = users.parts[0], grants.parts[0]
     assert users.view
     assert grants.view
@@ -99,7 +99,7 @@ def agree_on_groups(files: Sequence[ReadFile]) -> None:
             group = part.fields["Group"]
             fits = [each for each in file.view.profiles if each.is_unique and named.intersection(each.distinct)]
             if fits and not named.intersection(file.view.by_header[group.header].distinct):
-                why = "the memberships name its values"
+                why = "the memberships refer to its values"
                 part.fields = {field: each for field, each in part.fields.items() if each.header != fits[0].header}
                 part.fields["Group"] = msgspec.structs.replace(group, header=fits[0].header, evidence=why)
                 if fits[0].is_opaque:

@@ -17,8 +17,8 @@ from rolecall.file_shapes.shapes import ColumnAccount, ColumnProposal, ContentPr
 
 # For each content, the field that the chosen column is read as.
 _FIELDS = {Content.MEMBERSHIPS: "Group", Content.PERMISSIONS: "Permission"}
-# What a column can say about the permissions that another column names, and the field that the column is then read
-# as. `place` is where a permission applies; `level` is how much it allows.
+# How a column can describe the permissions that another column names, and the field that it is then read as. `place` is
+# where a permission applies; `level` is how much it allows.
 DESCRIBING = {"place": "Section", "level": "Value"}
 # The key of a column that says where the groups named by another column apply.
 SCOPE = "scope"
@@ -27,7 +27,7 @@ _ROWS = (
     "headerLine", "headers", "skipLines", "delimiter", "aligned", "columnStarts", "mergeExtraFields", "fillDown",
     "sheet", "records", "skipRowsWhere",
 )  # fmt: skip
-# Words for no access or no group. Their rows are left out, as in a proposal.
+# Words for no access or no group. Rows with these words are left out, as in a proposal.
 _NOTHING = [*NOTHING_HELD, *REFUSES]
 _NO = sorted(word for word, value in YES_NO.items() if not value)
 BY_A_PERSON = "Chosen by a person"
@@ -105,7 +105,7 @@ def scope_by(file: FileProposal, column: ColumnAccount, section: Callable[[int],
 
 
 def _can_describe(part: _Part, field: str) -> bool:
-    """Return whether a column names the permissions (not so in a matrix), and no column is read as `field` yet."""
+    """Return whether a column contains the permissions (unlike in a matrix), and none is read as `field` yet."""
     read = {*part.section["columns"].values(), *part.section["shape"].get("join", {})}
     return "Permission" in read and field not in read and "unpivot" not in part.section["shape"]
 
@@ -206,7 +206,7 @@ def _new_part(parts: Sequence[_Part], column: ColumnAccount, content: Content) -
 
 
 def _holder(part: _Part, content: Content) -> _HeldBy | None:
-    """Return how the rows of a content name the holder of access, or None. Groups can hold permissions only."""
+    """Return how the rows of a content name the holder of access, or None. Groups can hold only permissions."""
     is_of_groups = part.shown.content == Content.GROUPS
     field = "Group" if is_of_groups else "Username"
     if is_of_groups and content != Content.PERMISSIONS:
@@ -267,9 +267,9 @@ def _has(part: _Part, field: str) -> bool:
 
 
 def _replaced(part: _Part, column: ColumnAccount, sign: Sign) -> list[str] | None:
-    """Return the columns of a content that a column replaces; the list is empty if it is read together with them.
+    """Return the columns of a content that `column` would replace; an empty list if it is read in addition to them.
 
-    Return None if the column cannot be added.
+    Return None if `column` cannot be added.
     """
     field, across = _FIELDS[part.shown.content], part.section["shape"].get("unpivot")
     if not _has(part, field):
@@ -346,7 +346,7 @@ def _remove_for_unpivot(part: _Part, field: str) -> list[str]:
 
 
 def _add_to_unpivot(part: _Part, columns: Sequence[str], headers: str, cells: str, sign: Sign) -> None:
-    """Add columns to the `unpivot` of a content, which reads a matrix, or several columns as one field."""
+    """Add columns to the `unpivot` of a content, the key that reads a matrix, or several columns as one field."""
     shape = part.section["shape"]
     unpivot = shape.setdefault("unpivot", {"columns": [], "headers": headers, "cells": cells})
     has_ticks = sign == Sign.TICKS or unpivot["cells"] == "Access"
@@ -365,7 +365,7 @@ def _separately(part: _Part) -> Invalid:
 
 
 def _ignore(part: _Part, header: str) -> None:
-    """Ignore a column in a content: if it were also kept as metadata, it would change with each grant."""
+    """Ignore a column in a content: as metadata of an account, it would differ between the grants of the account."""
     header = header.partition("[")[0] if "[" in header else header
     shape = part.section["shape"]
     shape["ignore"] = list(dict.fromkeys([*shape.get("ignore", []), header]))
@@ -374,7 +374,7 @@ def _ignore(part: _Part, header: str) -> None:
 
 
 def _show(part: _Part, column: ColumnAccount) -> None:
-    """Show in the list of columns how a column is read now."""
+    """Update the list of columns: the field of each, and that a person chose `column`."""
     known = {each.header: each for each in part.shown.columns}
     if column.header not in known:
         known[column.header] = ColumnProposal(

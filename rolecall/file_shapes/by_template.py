@@ -41,7 +41,10 @@ def parts_by(view: View, group: Mapping[str, Any], template: str) -> list[Part]:
 
 
 def with_questions(group: Mapping[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
-    """Return a file group whose shapes list the open questions of its contents, because they hold its imports."""
+    """Return a file group whose shapes list the open questions of its contents.
+
+    The guard holds imports until these questions are answered.
+    """
     asking = deepcopy(dict(group))
     for section, part in zip(_sections(asking), parts, strict=True):
         if part.questions:
@@ -90,7 +93,7 @@ def _ask_for_lists(view: View, part: Part) -> None:
 
 
 def _ask_for_new_words(view: View, part: Part) -> None:
-    """Ask about words of the status that neither the service nor the template knows."""
+    """Ask about status words that neither the service nor the template knows."""
     if part.content != Content.USERS or "Active" not in part.fields:
         return
     shape = msgspec.convert(part.shape, FileShape)

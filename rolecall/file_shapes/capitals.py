@@ -31,7 +31,7 @@ def ask_for_capitals(view: View, parts: Iterable[Part]) -> None:
 
 
 def ask_for_capitals_of_groups(view: View, parts: Iterable[Part]) -> None:
-    """Ask for each name of a group that is also written with other capitals; propose the more frequent spelling."""
+    """Ask about each group name that differs from a more frequent one only in case; propose the more frequent one."""
     for part in parts:
         columns = [view.by_header[header] for header in part.columns_of_groups if header in view.by_header]
         if part.content != Content.MEMBERSHIPS or "Group" in part.shape.get("join", {}):

@@ -19,10 +19,10 @@ _CONTINUES = re.compile(
 
 
 def ask_for_commas(view: View, part: Part, held: Profile) -> None:
-    """Ask whether cells such as `Can view, except passwords` are one name, not a list.
+    """Ask whether cells such as `Can view, except passwords` are one name or a list.
 
-    If an account has several rows, cells are lists without a question only if each of their values also occurs in
-    another cell. Otherwise, one such value is enough. Below a header in the plural, cells are lists.
+    Do not ask if the header is a plural, or if each value in the lists also occurs in another cell. If each account has
+    one row, it is enough that one value does.
     """
     separators = part.shape.get("split", {})
     is_plural = any(map(_PLURAL.search, names_of(held.header)[:1]))

@@ -1,4 +1,4 @@
-"""Find the conditions under which grants apply, and ask about those that can no longer be true."""
+"""Find the conditions under which grants apply, and ask about those whose dates are all in the past."""
 
 import re
 
@@ -31,7 +31,7 @@ def read_conditions(view: View, part: Part) -> Part:
 
 
 def _ask_for_past(part: Part, column: Profile) -> None:
-    """Ask whether grants are still held if all dates in their condition are past."""
+    """Ask whether access is still held if all dates in the condition of its grant are past."""
     ended = [text for text in column.distinct if (dates := _DATE.findall(text)) and _are_past(dates)]
     if not ended:
         return

@@ -29,8 +29,8 @@ _REFUSING = {fold(word) for word in REFUSES}
 class AccessColumn(msgspec.Struct, frozen=True):
     """A column that says whether a row grants or denies.
 
-    `denying` has the words of rows that do not grant. `words` has words that the reader does not know, and their
-    meanings: Grant, Deny or None.
+    `denying` has the words of rows that do not grant. `words` maps each word that the reader does not know to its
+    meaning: Grant, Deny or None.
     """
 
     header: str
@@ -98,7 +98,7 @@ def _read_level(level: Profile, fields: dict[str, Meaning], shape: dict[str, Any
         given = {word: "Deny" if fold(word) in _DENIED else "None" for word in refused}
         shape.setdefault("join", {})["Access"] = f"{{{level.header}}}"
         shape.setdefault("values", {})["Access"] = {**given, ANY_OTHER: "Grant"}
-        evidence.append(f"{', '.join(refused)} in {level.header} grants nothing")
+        evidence.append(f"No access is read from {', '.join(refused)} in {level.header}")
 
 
 def refuse_access(view: View, part: Part) -> None:
@@ -113,7 +113,7 @@ def refuse_access(view: View, part: Part) -> None:
         part.shape.setdefault("join", {})["Access"] = f"{{{column.header}}}"
         words = {**dict.fromkeys(refused, "None"), ANY_OTHER: "Grant"}
         part.shape.setdefault("values", {})["Access"] = words
-        part.evidence.append(f"{', '.join(dict.fromkeys(refused))} in {column.header} grants nothing")
+        part.evidence.append(f"No access is read from {', '.join(dict.fromkeys(refused))} in {column.header}")
 
 
 def skip_denied(view: View, part: Part) -> None:

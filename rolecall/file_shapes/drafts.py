@@ -67,7 +67,7 @@ async def draft_upload(
     """Create a draft and return its ID; raise Invalid if a file cannot be read.
 
     The form may name a `template` to read the files with. Otherwise, if each file has all columns of a file group of
-    the application, the files are read with the connector of the application, so that no decision is lost.
+    the application, the files are read with the connector of the application, to keep earlier decisions.
     """
     files = imports.chosen(upload)
     problems = [Problem("files", "Choose at least one file")] if not files else []
@@ -315,7 +315,10 @@ def _choices(question: OpenQuestion, shape: Json) -> list[ProposedChoice]:
 
 
 def has_proposal(key: str, shape: Json) -> bool:
-    """Return whether the shape has an answer for a key. If the key is about a word, `values` must contain the word."""
+    """Return whether a question with this key has a proposed answer.
+
+    Only questions about a word may have none: those about words that `values` does not contain.
+    """
     field, _, word = key.removeprefix("values.").partition(".")
     return not key.startswith("values.") or not word or word in (shape.get("values") or {}).get(field, {})
 

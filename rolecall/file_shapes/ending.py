@@ -81,7 +81,7 @@ def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] 
 
 
 def ended_beside(view: View, part: Part, field: str, status: str) -> None:
-    """Read accounts or people as inactive after their last day; if the status of one is not inactive, ask about it."""
+    """Read accounts or people as inactive after their last day; ask if the status of some is not inactive after it."""
     if (found := last_day_beside(view, part, status)) is None:
         _ask_for_order(view, part, field, status)
         return
@@ -89,7 +89,7 @@ def ended_beside(view: View, part: Part, field: str, status: str) -> None:
     ended = are_past(pl.Series(column.cells), format).to_list()
     words = [ACTIVE.get(fold(cell.strip())) for cell in view.by_header[status].cells]
     is_doubtful = any(past and word is not is_inverted(status) for past, word in zip(ended, words, strict=True))
-    part.evidence.append(f"{status} says who is active until {column.header}, the last day")
+    part.evidence.append(f"{status} says who is active, but only until the day in {column.header}")
     ended_if(part, field, status, f"{column.header}|past({format})")
     if is_doubtful:
         text = f"{column.header} has dates before today. Are these rows still active?"
@@ -106,7 +106,7 @@ def _ask_for_order(view: View, part: Part, field: str, status: str) -> None:
     no = "Yes" if is_inverted(status) else "No"
     choices = [
         ProposedChoice(
-            f"{order.title()}: accounts end on this day",
+            f"{order.title()}: accounts are inactive after this day",
             f"join.{field}",
             f"{{{column.header}|past({order})|as({no})|or({status})}}",
         )
@@ -163,7 +163,7 @@ def _last_day(view: View) -> Profile | None:
 
 
 def _last_days(view: View) -> list[Profile]:
-    # Ignore the word access: an expiry of access concerns the account or the grant, not a feature such as a password.
+    # Ignore the word access: an expiry of access is that of the account or grant, not of a feature such as a password.
     fits = (each for each in view.profiles if _LAST_DAY.search(without_accents(each.header.strip())))
     return [each for each in fits if each.values and not is_feature(_ACCESS.sub("", each.header))]
 

@@ -27,7 +27,7 @@ def file_groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
             file.group = known["name"]
         else:
             file.problem = (
-                f"another file already has {content}, in other columns; import it as a separate application, "
+                f"another file already has {content}, in other columns; import this file as a separate application, "
                 "or give both files the same columns"
             )
     return list(groups.values())

@@ -1,4 +1,4 @@
-"""Recognize grants to users and groups by the column with their kind, although no header says what is granted."""
+"""Recognize grants to users and groups by the column with the kind of each holder, if no header names access."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -67,7 +67,7 @@ def _grants(
 
 
 def _holder(view: View, kind: Kinds) -> Profile | None:
-    """Return the column of the holders: that which the header of the kinds names, a login, or the column beside it."""
+    """Return the column of holders: `User` if the kinds are in `User Type`, else one of logins or beside the kinds."""
     about = words_of(kind.header) - KIND
     same = [each for each in view.profiles if about and words_of(each.header) == about]
     login = view.fields(Content.PERMISSIONS, [kind.header]).get("Username")
@@ -78,7 +78,7 @@ def _holder(view: View, kind: Kinds) -> Profile | None:
 
 
 def _may_be_holder(column: Profile, kind: Kinds) -> bool:
-    """Return whether a column may name holders: each of its values has one kind."""
+    """Return whether a column may name holders: each value has one kind, and some kinds have several values."""
     is_other = _is_state(column) or not column.is_filled
     return not is_other and depends_on(kind, column) and not depends_on(column, kind)
 
@@ -94,7 +94,7 @@ def _is_state(column: Profile) -> bool:
 
 
 def _states(view: View, kind: Kinds, holder: Profile) -> list[Profile]:
-    """Return the columns with a state that no header says to be that of the account, such as Enabled."""
+    """Return the column with a state, such as Enabled, if its header does not say that the state is of the account."""
     state = view.fields(Content.USERS, [kind.header, holder.header]).get("Active")
     is_plain = state is not None and state.score > _SURE and not words_of(state.header) & ACCOUNTS
     return [view.by_header[state.header]] if state and is_plain else []

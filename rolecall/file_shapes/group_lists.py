@@ -1,4 +1,4 @@
-"""Recognize JSON whose list of records is named for groups, such as `userGroups`: its records are not accounts."""
+"""Recognize JSON whose list of records has a name such as `userGroups`: the records are groups, not accounts."""
 
 import re
 
@@ -11,7 +11,7 @@ from rolecall.file_shapes.parts import View
 _GROUPS = re.compile(r"(?:user|security|access|admin)?(?:group|role|team)s?")
 _BESIDE = {"user", "security", "access", "admin", "all", "list"}
 _NAMES = (["name"], ["displayname"], ["groupname"], ["rolename"], ["teamname"], ["key"], ["title"])
-# Above this score, a header certainly names an account; `key` does not.
+# A header with a higher score certainly names an account. The header `key` has a lower score.
 _LOGIN = 0.6
 
 

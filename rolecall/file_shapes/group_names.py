@@ -1,4 +1,4 @@
-"""Ask whether holders that are named like groups are groups, if neither a column nor a list of users says so."""
+"""Ask whether holders with names like those of groups are groups, if no column and no list of users decides this."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from rolecall.file_shapes.values import read_rows
 # The key of an answer that reads holders as groups. Its value is the column and the names of these holders, joined by
 # SEPARATOR.
 GROUPS = "groups"
-# Windows names that stand for the owner of any object, as `fold` returns them (without spaces).
+# Windows names that mean the owner of any object, as `fold` returns them (without spaces).
 _OWNERS = {"ntauthority\\self", "creatorowner", "creatorgroup", "ownerrights"}
 _MOST_SHOWN = 4
 _MOST_NAMED = 50
@@ -34,9 +34,7 @@ def ask_for_group_names(view: View, parts: Sequence[Part]) -> None:
         names = list(dict.fromkeys(values_of(column, part.shape.get("split", {}).get(held.header))))
         if owners := [name for name in names if fold(name) in _OWNERS]:
             part.skip_rows({"column": held.header, "is": owners})
-            part.evidence.append(
-                f"Rows of {', '.join(owners)} are left out: the name stands for the owner of each object"
-            )
+            part.evidence.append(f"Rows about the owner of each object are left out: {', '.join(owners)}")
         asked = {word for each in part.questions for choice in each.choices for word in choice.value.split(SEPARATOR)}
         spaced = [name for name in names if is_spaced(name)]
         found = [
@@ -71,7 +69,7 @@ def _fits_filter(name: str) -> bool:
 
 
 def read_as_groups(section: Any, value: str) -> None:
-    """Read these holders of permissions as groups, and the others as accounts."""
+    """Read the holders of permissions that `value` lists as groups, and the others as accounts."""
     header, *names = value.split(SEPARATOR)
     join = section["shape"].setdefault("join", {})
     pattern = join.get("Username") or f"{{{header}}}"

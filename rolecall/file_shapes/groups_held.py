@@ -1,4 +1,4 @@
-"""Choose and clean the columns of memberships: the groups and the usernames."""
+"""Choose the columns of groups and usernames for memberships, and leave out values that mean no group."""
 
 import re
 from collections.abc import Iterable, Sequence, Set
@@ -44,7 +44,7 @@ def use_filled_group(view: View, fields: dict[str, Meaning]) -> None:
 
 
 def use_varied(view: View, fields: dict[str, Meaning], content: Content, field: str) -> None:
-    """Read a field from a column whose values differ, if the column with the best header has only one value."""
+    """If the column with the best header has only one value, read the field from a column with several values."""
     best = view.by_header[fields[field].header] if field in fields else None
     if best is None or len(best.distinct) != 1 or len(best.values) <= _FEW:
         return
@@ -139,7 +139,7 @@ def blank_no_groups(part: Part, columns: Iterable[Profile]) -> None:
     }
     if found:
         part.shape["blank"] = sorted(found)
-        part.evidence.append(f"{', '.join(sorted(found))} means that there is no group")
+        part.evidence.append(f"No group is read from {', '.join(sorted(found))}")
 
 
 def _is_nothing(value: str, column: Profile, words: Set[str]) -> bool:
@@ -184,4 +184,4 @@ def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:
     if words:
         part.skip_rows({"column": groups.header, "is": words})
     if named := ", ".join(filter(None, words)):
-        part.evidence.append(f"{named} in {groups.header} means that there is no {what}")
+        part.evidence.append(f"No {what} is read from {named} in {groups.header}")

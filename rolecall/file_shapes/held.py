@@ -165,7 +165,7 @@ def _ask_for_state(view: View, part: Part) -> None:
     """Ask whether grants with an inactive status are held, because the status may be that of the account."""
     state = view.fields(Content.USERS, [each.header for each in part.fields.values()]).get("Active")
     is_opposite = state is not None and is_inverted(state.header)
-    # A column such as Disabled beside an account concerns the account.
+    # A column such as Disabled beside an account is about the account, not the grant.
     is_of_account = state is not None and (_is_of_account(state.header) or (is_opposite and part.holder is not None))
     is_of_held = state is not None and _is_of_held(view, part, state.header)
     if state is None or state.score <= _SURE or (is_of_account and not is_of_held):
@@ -186,7 +186,7 @@ def _ask_for_state(view: View, part: Part) -> None:
 
 
 def _state_of_grants(view: View, part: Part) -> Profile | None:
-    """Find the column with the status of grants: by its header or values, or because it differs within an account."""
+    """Find the column with the status of grants: by header or values, or if it differs between rows of an account."""
     taken = {meaning.header for meaning in part.fields.values()}
     named = next((each for each in view.profiles if _is_of_grant(each.header) and each.header not in taken), None)
     if named is not None and named.values and len(named.distinct) <= 12 and not named.is_dated:
@@ -206,7 +206,7 @@ def _state_of_grants(view: View, part: Part) -> Profile | None:
 def _state_in_system(view: View, part: Part, taken: Set[str]) -> Profile | None:
     """Return the only status column that differs between the rows of a person, if there are other status columns.
 
-    In an inventory of several systems, it contains the state of the person's account in the system of the row.
+    In an inventory of several systems, this column has the state of the person's account in the system of the row.
     """
     if part.holder is None:
         return None
@@ -323,9 +323,9 @@ def _is_of_account(header: str) -> bool:
 
 
 def _is_of_held(view: View, part: Part, header: str) -> bool:
-    """Return whether a column such as Enabled is the state of what is held: it differs between rows of an account.
+    """Return whether a column such as Enabled is the state of the group or permission that is held.
 
-    All rows of a group or a permission have the same state, and some of them have several rows.
+    This is so if rows of one account differ in it, but all rows of a group or permission have the same state.
     """
     columns = [part.fields[each].header for each in ("Group", "Permission") if each in part.fields]
     if words_of(header) & ACCOUNTS or part.holder is None or not columns:
