@@ -286,7 +286,7 @@ def _common_separator(one: Profile, other: Profile) -> str | None:
 
 
 def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[Part]:
-    """Return the memberships in the column `role` if it is called Role, Group or Profile, and not in `part`."""
+    """Return memberships from the column `role` if it is called Role, Group or Profile and `part` does not read it."""
     is_role = role is not None and names_of(role.header)[:1] in (["role"], ["group"], ["profile"])
     if role is None or not is_role or role.header in part.columns or "Username" not in part.fields:
         return []
@@ -421,7 +421,7 @@ def _held_roles(view: View, fields: dict[str, Meaning]) -> list[Part]:
     role = fields["Group"].header
     permission = Meaning(role, "Permission", 0.8, "users and groups hold it")
     chosen = {"Username": fields["Username"], "Permission": permission}
-    return _roles(view, chosen, [f"Each row gives a user or a group the {role}"])
+    return _roles(view, chosen, [f"Each row pairs a user or a group with {role}"])
 
 
 def _roles(view: View, fields: dict[str, Meaning], evidence: list[str]) -> list[Part]:

@@ -346,7 +346,7 @@ def _remove_for_unpivot(part: _Part, field: str) -> list[str]:
 
 
 def _add_to_unpivot(part: _Part, columns: Sequence[str], headers: str, cells: str, sign: Sign) -> None:
-    """Add columns to the `unpivot` of a content, the key that reads a matrix, or several columns as one field."""
+    """Add columns to `unpivot`, the key of a shape that reads a matrix, or several columns as one field."""
     shape = part.section["shape"]
     unpivot = shape.setdefault("unpivot", {"columns": [], "headers": headers, "cells": cells})
     has_ticks = sign == Sign.TICKS or unpivot["cells"] == "Access"

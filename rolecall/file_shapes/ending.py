@@ -53,7 +53,7 @@ SKIP_ROWS, SEPARATOR = "skipRowsWhere", "\x1f"
 def end_after(view: View, part: Part, field: str) -> None:
     """Read accounts or people as inactive after their last day, if its date format is clear.
 
-    The calling code must check that no column says who is active.
+    Call this only if no column says who is active.
     """
     if (column := _last_day(view)) is not None and (format := format_of(column)):
         part.shape.setdefault("join", {})[field] = f"{{{column.header}|past({format})}}"
@@ -81,7 +81,7 @@ def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] 
 
 
 def ended_beside(view: View, part: Part, field: str, status: str) -> None:
-    """Read accounts or people as inactive after their last day; ask if the status of some is not inactive after it."""
+    """Read accounts or people as inactive after their last day. Ask if this contradicts the status of some of them."""
     if (found := last_day_beside(view, part, status)) is None:
         _ask_for_order(view, part, field, status)
         return

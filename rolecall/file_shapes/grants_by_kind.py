@@ -43,11 +43,11 @@ def _grants(
     level = next(iter(levels), None)
     named = level or places[0]
     fields = {
-        "Username": Meaning(holder.header, "Username", 0.7, f"{kind.header} says that it names users and groups"),
+        "Username": Meaning(holder.header, "Username", 0.7, f"it names users and groups, as {kind.header} says"),
         "Permission": Meaning(named.header, "Permission", 0.6, "it says what the holders have"),
     }
     if level and places:
-        fields["Section"] = Meaning(places[0].header, "Section", 0.6, "it says where they have it")
+        fields["Section"] = Meaning(places[0].header, "Section", 0.6, "it says where the permission applies")
     shape: dict[str, Any] = {}
     evidence = [f"Each row gives a user or a group, named by {holder.header}, something in {named.header}"]
     share_column(view, fields, shape, evidence)

@@ -34,7 +34,9 @@ def ask_for_group_names(view: View, parts: Sequence[Part]) -> None:
         names = list(dict.fromkeys(values_of(column, part.shape.get("split", {}).get(held.header))))
         if owners := [name for name in names if fold(name) in _OWNERS]:
             part.skip_rows({"column": held.header, "is": owners})
-            part.evidence.append(f"Rows about the owner of each object are left out: {', '.join(owners)}")
+            part.evidence.append(
+                f"Rows of {', '.join(owners)} are left out: Windows uses such names for the owner of each object"
+            )
         asked = {word for each in part.questions for choice in each.choices for word in choice.value.split(SEPARATOR)}
         spaced = [name for name in names if is_spaced(name)]
         found = [

@@ -73,7 +73,7 @@ def _names_groups(stem: str) -> bool:
 
 
 def use_login(view: View, fields: dict[str, Meaning]) -> None:
-    """Use a column `name` or `id` that contains logins as the username, not the column with e-mail addresses."""
+    """If a column `name` or `id` contains logins, use it as the username instead of a column of e-mail addresses."""
     holder = fields.get("Username")
     if holder is None or view.by_header[holder.header].emails < 1:
         return

@@ -57,7 +57,7 @@ def _inner_groups(table: ReadTable) -> Iterator[str]:
 
 
 def _unread_memberships(table: ReadTable) -> Iterator[str]:
-    """Warn of memberships that are only in a column that is not read.
+    """Warn of memberships that occur only in an unread column.
 
     Directories write a membership twice: in memberOf of the member, and in member of the group.
     """
@@ -73,7 +73,7 @@ def _unread_memberships(table: ReadTable) -> Iterator[str]:
     pairs = {header: _pairs(table, entry, header, is_held=header in held) for header in (*read, *unread)}
     known = {pair for header in read for pair in pairs[header]}
     for header in unread if read else ():
-        # Leave out memberships of entries that this table does not have: another piece of the file may have them.
+        # Leave out memberships of entries that this table does not have: another part of the file may have them.
         missing = [(of, to) for (of, to) in pairs[header] if (of, to) not in known and {of, to} <= entries]
         if missing:
             named = _listed(f"{pairs[header][pair][0]} in {pairs[header][pair][1]}" for pair in missing)
