@@ -16,7 +16,7 @@ _LOGIN = 0.6
 
 
 def name_of_groups(view: View) -> Meaning | None:
-    """Return the column with the names of groups, if the list of records is called groups and no column has logins."""
+    """Return the column with the names of groups if the list of records is called groups and has no accounts."""
     step = (view.table.records or "").rpartition(".")[2]
     words = words_of(step) - _BESIDE
     if not words or not all(map(_GROUPS.fullmatch, words)) or about_people(view) - {"Name", "Active"}:
