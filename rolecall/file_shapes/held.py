@@ -168,11 +168,17 @@ def _ask_for_state(view: View, part: Part) -> None:
     # A column such as Disabled beside an account is about the account, not the grant.
     is_of_account = state is not None and (_is_of_account(state.header) or (is_opposite and part.holder is not None))
     is_of_held = state is not None and _is_of_held(view, part, state.header)
-    if state is None or state.score <= _SURE or (is_of_account and not is_of_held):
+    if state is None or not _is_sure(state) or (is_of_account and not is_of_held):
         return
     ended = [word for word in view.by_header[state.header].distinct if ACTIVE.get(fold(word)) is is_opposite]
     if ended:
-        is_around = is_of_held or (part.holder is not None and state.header in _around(view, part.holder))
+        is_around = is_of_held or (
+            part.holder is not None
+            and (
+                state.header in _around(view, part.holder)
+                or not depends_on(view.by_header[state.header], view.by_header[part.holder])
+            )
+        )
         what = "not about the account" if is_around else "read as the state of the account"
         text = (
             f"{state.header} is {what if part.holder else 'not about accounts'}. "
