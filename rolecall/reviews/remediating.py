@@ -61,7 +61,7 @@ class _Removal(msgspec.Struct, frozen=True):
     def said(self) -> str:
         """Return a text that says who decided: the reviewer, another person for the reviewer, or nobody in time."""
         if self.decided_by == SYSTEM.id:
-            return "nobody decided in time, so the review flagged it"
+            return "no decision was made in time, so the review flagged it"
         if self.decider and self.decided_by != self.reviewer_id:
             return f"{self.decider} decided {self.decision} for {self.reviewer}"
         return f"{self.reviewer} decided {self.decision}"
