@@ -90,8 +90,7 @@ def find_sap_authorizations(view: View) -> list[Part]:
 def find_groups_with_members(view: View) -> list[Part]:
     """Recognize groups with a column that lists their members."""
     everything, (view, conditions) = view, groups_in(view)
-    members = view.named(_MEMBERS)
-    naming = _naming_beside(view, members) or view.named(_NAMING) or _naming_groups(view)
+    members, naming = _members_and_names(view)
     if members is None or naming is None or naming is members or not members.values:
         return []
     # In LDIF a list with one member looks like a plain attribute.
@@ -99,8 +98,7 @@ def find_groups_with_members(view: View) -> list[Part]:
     if separator is None or (separator == "," and _are_whole_names(naming, members)) or _are_users_too(view):
         return []
     if bindings := find_bindings(naming, members, separator):
-        read_place(view, bindings, members)
-        return [read_conditions(view, bindings)]
+        return [read_conditions(view, read_place(view, bindings, members))]
     name = Meaning(naming.header, "Group", 0.9, "it names a group whose members are listed")
     groups = {"Group": name, **_without_group(view.fields(Content.GROUPS, [naming.header]))}
     shape: dict[str, Any] = {"split": {members.header: separator}, "deriveUsers": True}
@@ -129,6 +127,11 @@ def find_groups_with_members(view: View) -> list[Part]:
             listing.evidence = [f"{naming.header} names groups; their members are read from the entries of people"]
         return [listing, *found]
     return [listing, pairs]
+
+
+def _members_and_names(view: View) -> tuple[Profile | None, Profile | None]:
+    members = view.named(_MEMBERS)
+    return members, _naming_beside(view, members) or view.named(_NAMING) or _naming_groups(view)
 
 
 def _naming_beside(view: View, members: Profile | None) -> Profile | None:

@@ -319,7 +319,7 @@ def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | N
     return part
 
 
-def read_place(view: View, part: Part, members: Profile) -> None:
+def read_place(view: View, part: Part, members: Profile) -> Part:
     """Read the resource whose policy binds members to roles, such as a project, as the place of the permissions."""
     inner = members.header.rpartition(".")[0]
     around = [each for each in view.profiles if inner and not each.header.startswith(f"{inner}.")]
@@ -330,6 +330,7 @@ def read_place(view: View, part: Part, members: Profile) -> None:
     if found:
         part.fields["Section"] = Meaning(found[0], "Section", 0.7, "its policy gives the roles")
         part.evidence.append(f"Each role applies to the {found[0]} of its row")
+    return part
 
 
 def _is_path(match: re.Match[str]) -> bool:
