@@ -106,7 +106,7 @@ async def test_dry_run_counts_cells_that_are_not_read(imports: Imports, db: Db) 
     assert (reading["columnsNotRead"], reading["cellsNotRead"]) == (["Level"], 2)
 
 
-async def test_log_warns_of_usernames_that_differ_only_in_capitals(imports: Imports, db: Db) -> None:
+async def test_log_warns_of_usernames_that_differ_only_in_case(imports: Imports, db: Db) -> None:
     application = await an_application(db, connector=connector({"name": "Users", "content": "users"}))
     files: dict[str, Any] = {"Users": "Username\nAda\nbob\nada\n"}
     warning = (

@@ -21,7 +21,7 @@ def hinted(text: str) -> dict[str, ColumnAccount]:
     return {header: column for header, column in columns_of(text).items() if column.may_be_access}
 
 
-def test_usernames_that_differ_only_in_capitals_are_reported(tmp_path: Path) -> None:
+def test_usernames_that_differ_only_in_case_are_reported(tmp_path: Path) -> None:
     text = "Email,First Name,Last Name,Status\nAda@x.com,Ada,B,Active\nbob@x.com,Bob,K,Active\nada@x.com,Ada,B,Active\n"
     doubt = "2 usernames differ only in case: Ada@x.com, ada@x.com. Each of them is a separate account"
 
@@ -29,10 +29,10 @@ def test_usernames_that_differ_only_in_capitals_are_reported(tmp_path: Path) -> 
     assert imported(tmp_path, export=text).deltas[Content.USERS].accounts[0].warnings == [doubt]
 
 
-def test_holders_that_differ_only_in_capitals_are_reported(tmp_path: Path) -> None:
+def test_holders_that_differ_only_in_case_are_reported(tmp_path: Path) -> None:
     text = "GRANTEE,GRANTED_ROLE\nADA,DBA\nAda,CONNECT\nBOB,DBA\nADA,CONNECT\n"
 
-    assert any("capitals: ADA, Ada." in line for line in stated(tmp_path, "memberships", text))
+    assert any("only in case: ADA, Ada." in line for line in stated(tmp_path, "memberships", text))
     (told,) = [line for each in imported(tmp_path, export=text).deltas.values() for line in each.accounts[0].warnings]
     assert told.startswith("2 usernames differ")
 
