@@ -149,7 +149,8 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
     """Return a meaning with its score adjusted to the values of the column."""
     score, evidence = meaning.score, meaning.evidence
     if not profile.values:
-        return msgspec.structs.replace(meaning, score=score * 0.6, evidence=f"{evidence}; the sample has no value")
+        evidence = f"{evidence}; the column is blank in the sample"
+        return msgspec.structs.replace(meaning, score=score * 0.6, evidence=evidence)
     match meaning.field:
         case "Group" | "Permission" | "Header" | "Section" if profile.is_dated and not _has_ids(profile):
             score *= 0.1

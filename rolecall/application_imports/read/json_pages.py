@@ -84,7 +84,9 @@ def missing_pages(found: Sequence[PageSigns]) -> str | None:
     if pages > documents:
         return f"{name} is {pages:,}, but the number of pages is {documents:,}"
     # The last page of a list does not say that more pages follow. If all pages say so, the list is incomplete.
-    return f"{found[-1].more} says that more follow" if found and all(page.more for page in found) else None
+    if found and all(page.more for page in found):
+        return f"{found[-1].more} of the last exported page says that more pages follow"
+    return None
 
 
 def joined_signs(found: Sequence[PageSigns]) -> PageSigns:

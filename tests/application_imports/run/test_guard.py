@@ -75,7 +75,8 @@ async def test_log_of_a_first_import_reports_missing_pages(imports: Imports, db:
 
     run = await imports.finish(await an_application(db), {"Users": text})
 
-    assert "one page of several, because @odata.nextLink says that more follow; export all pages" in run["log"]
+    why = "@odata.nextLink of the last exported page says that more pages follow"
+    assert f"one page of several, because {why}; export all pages" in run["log"]
 
 
 async def test_open_questions_of_a_proposal_hold_every_import(
