@@ -255,7 +255,8 @@ def _shown(profile: Profile) -> list[str]:
 def _sign(profiles: Mapping[str, Profile], header: str, read: Collection[str]) -> Sign | None:
     """Return why an unread column may contain access, or None.
 
-    In an unread list of objects, only the path to the names of the objects can have a reason.
+    For an unread list of objects, return the reason only for the column with the names of the objects, so that the list
+    is reported once.
     """
     profile = profiles[header]
     outer, _, member = header.partition("[")

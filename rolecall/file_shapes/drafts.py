@@ -374,7 +374,10 @@ def questions_of(body: Json) -> list[str]:
 
 
 def maybe_access(proposal: Json | None) -> list[str]:
-    """Return the columns of a draft that may be access and about which nobody has decided."""
+    """Return the headers of the columns that may contain groups or permissions but are not read as such.
+
+    Columns about which a person has decided are left out.
+    """
     files = proposal["files"] if proposal else []
     return [column["header"] for file in files for column in file.get("columns", []) if column["mayBeAccess"]]
 

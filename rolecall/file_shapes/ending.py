@@ -81,7 +81,10 @@ def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] 
 
 
 def ended_beside(view: View, part: Part, field: str, status: str) -> None:
-    """Read accounts or people as inactive after their last day. Ask if this contradicts the status of some of them."""
+    """Read accounts or people as inactive after their last day.
+
+    If this contradicts the status of some of them, ask whether they are still active.
+    """
     if (found := last_day_beside(view, part, status)) is None:
         _ask_for_order(view, part, field, status)
         return

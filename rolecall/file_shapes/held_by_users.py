@@ -151,7 +151,10 @@ def _last_name(profile: Profile) -> str:
 
 
 def _numbered_memberships(view: View, users: Part, groups: list[str]) -> Part:
-    """Return the memberships of columns with one group each. Unpivot these columns and keep the others."""
+    """Return the memberships from columns that each name one group of the account.
+
+    Unpivot these columns and keep the others.
+    """
     keep = [header for header in view.table.headers if header not in groups]
     part = _memberships(users, [f"{', '.join(groups[:3])} each name one group of the account"])
     part.shape["unpivot"] = {"keep": keep, "headers": "Group", "cells": "Group"}

@@ -134,7 +134,10 @@ def _has_one_kind(column: Profile, kind: Profile) -> bool:
 
 
 def _are_told_apart(column: Profile, kind: Profile) -> bool:
-    """Return whether some names that `kind` calls groups look like groups, and none that it calls users does."""
+    """Return whether the names agree with `kind`.
+
+    They agree if some names of groups and no names of users look like groups, and each name has only one kind.
+    """
     found = {
         (fold(word.strip()) in _ONLY_GROUPS, is_spaced(name) or looks_like_group(name))
         for name, word in zip(column.cells, kind.cells, strict=True)

@@ -243,7 +243,10 @@ def _beside(found: NumberedPairs, across: str, filters: str = "") -> str:
 
 
 def _refuse(part: Part, found: NumberedPairs, across: str) -> None:
-    """Read words for nothing as blank. If a level has one, neither such a level nor a blank one grants anything."""
+    """Treat words that mean none as blank.
+
+    If any level is such a word, a level that is such a word or blank grants nothing.
+    """
     refused = [level for held, level in _cells(found) if level and _is_nothing(level) and not _is_nothing(held)]
     if refused:
         part.shape["join"]["Access"] = _beside(found, across, "|else(None)")

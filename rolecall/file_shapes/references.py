@@ -33,7 +33,7 @@ def ask_for_references(files: Iterable[tuple[View, list[Part]]]) -> None:
 
 
 def _numbers_of_groups(view: View, parts: Iterable[Part]) -> Iterator[Profile]:
-    """Yield the columns of unique numbers in files with names of groups: each may be the number of the group."""
+    """Yield the columns that may contain group IDs: columns of unique numbers in files that also name groups."""
     for part in parts:
         if part.content in (Content.GROUPS, Content.MEMBERSHIPS) and "Group" in part.fields:
             naming = part.fields["Group"].header

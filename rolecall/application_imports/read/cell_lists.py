@@ -50,7 +50,7 @@ def _elements(cell: str) -> list[str]:
 
 
 def _text_of(entry: object) -> str:
-    """Return a text unchanged, an object that describes one thing as its name, and any other entry as JSON."""
+    """Return the text of an entry: a string as it is, the name of an object that describes one thing, or else JSON."""
     return entry if isinstance(entry, str) else name_of_thing(entry) or msgspec.json.encode(entry).decode()
 
 

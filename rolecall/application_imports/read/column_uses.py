@@ -131,7 +131,7 @@ def _names_of_fields(content: Content) -> dict[str, str]:
 
 
 def is_named_like_field(content: Content, header: str) -> bool:
-    """Return whether a content reads a column without a mapping, because of its name."""
+    """Return whether a header is the name or an alias of a field of a content: such a column needs no mapping."""
     return same_header(header) in _names_of_fields(content)
 
 
