@@ -152,7 +152,10 @@ def _short(value: object) -> str:
 
 
 class Reader(msgspec.Struct):
-    """The application on one database; `server` is the file with the CPU time of its only PostgreSQL backend."""
+    """Reads lists of the service on one database and measures the cost.
+
+    `server` is the `schedstat` file of the only PostgreSQL backend, which contains its CPU time.
+    """
 
     api: Api
     server: Path

@@ -120,7 +120,7 @@ class RecordedStep(NamedTuple):
 
 
 class Inexpressible(Exception):
-    """The carrier cannot carry out the request; the message says why."""
+    """The carrier must leave the request to a person, such as one that no steps can express; the message says why."""
 
 
 class CannotCarryOut(Exception):

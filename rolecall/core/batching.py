@@ -61,7 +61,8 @@ async def get_batched(pool: Pool, kind: str, find: Find[V], id: str) -> V:
 
 
 async def _look_up(pool: Pool, find: Find[V], ids: set[UUID]) -> dict[UUID, V]:
-    # Do not use `pool.connection()`: it also ends a transaction, and none was begun.
+    # Use `getconn` instead of `pool.connection()`, which also ends a transaction on exit: in autocommit mode there is
+    # none.
     db = await pool.getconn()
     try:
         return await find(db, list(ids))

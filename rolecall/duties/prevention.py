@@ -41,13 +41,16 @@ _NOTHING: AccessDuties = {}
 
 
 class AccessProposal(msgspec.Struct, frozen=True):
-    """What a person would gain and lose; `waiting` and `leaving` are the gains and losses of other open requests.
+    """The access that a person would gain and lose. Without an identity, the person is new and holds nothing.
 
-    Without an identity, the person is new and holds nothing. A control duty prevents a conflict if the person holds it
-    and neither `losses` nor `leaving` takes it away, or if access in `controls` or `returning` gives it. `controls` are
-    the gains that no earlier open request removes; `returning` is access that other requests of the same event restore.
-    Access in `waiting` does not count, because its requests may be canceled. `repeated` is requested access that the
-    person already holds; it is treated as a gain if the person would otherwise lose its duty.
+    - `waiting`, `leaving`: the gains and losses of other open requests
+    - `returning`: access that other requests of the same event restore
+    - `repeated`: requested access that the person already holds, which counts as a gain if the person would otherwise
+      lose the duty that it gives
+    - `controls`: the gains that no earlier open request removes
+
+    A control duty prevents a conflict if the person holds it and neither `losses` nor `leaving` removes it, or if
+    `controls` or `returning` give it. `waiting` cannot give it, because those requests may be canceled.
     """
 
     identity_id: UUID | None

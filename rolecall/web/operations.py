@@ -211,7 +211,8 @@ async def _read(spec: Operation, services: Services, request: AnyRequest, now: d
         if "pool" in spec.wants:
             call.pool = pool
             return await _perform(spec, call)
-        # Do not use `pool.connection()`, which also ends a transaction: there is none.
+        # Use `getconn` instead of `pool.connection()`, which also ends a transaction on exit: in autocommit mode there
+        # is none.
         call.db = await pool.getconn()
         try:
             return await _perform(spec, call)

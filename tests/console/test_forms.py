@@ -112,7 +112,7 @@ async def _next_form(client: httpx2.AsyncClient, url: str, sent: set[tuple[str, 
     if page.status_code == 404:
         return None
     assert page.status_code in (200, 303), (url, page.text)
-    # A template must not render the macro `version` instead of the value `version`.
+    # A template must not render a macro itself, for example because an imported macro hides a value with the same name.
     assert "&lt;Macro" not in page.text, url
     for form in forms_of(url, page.text):
         # Several forms may have the same URL; the values of the fields in WHAT_FOR tell them apart. Sign-out is tested

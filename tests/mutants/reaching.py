@@ -135,7 +135,7 @@ class Reach:
         return self.breadth[test] * max(self.seconds[test], 0.1) / max(covered, 1) ** 2
 
     def is_only_in_its_file(self, mutant: Mutant) -> bool:
-        """Return whether, on import, only constants of its own file depend on the mutant.
+        """Return whether the mutant affects, at import time, only constants of its own file.
 
         If so, no module has to be reloaded.
         """
