@@ -29,7 +29,7 @@ async def approve(
     ids: Ids,
     caller: Caller,
     now: datetime,
-    text: Text | None = None,
+    text: Text,
     *,
     recheck_only: AbstractSet[UUID] | None = None,
 ) -> list[UUID]:
@@ -41,9 +41,8 @@ async def approve(
     ids = await lock_movable(db, APPROVE, ids)
     verdicts = await recheck(db, ids if recheck_only is None else [id for id in ids if id in recheck_only])
     stopped = [id for id, verdict in verdicts.items() if verdict.stops]
-    said = APPROVE.text if text is None else text
     # The approval was given, so it is recorded even if the check stops the request.
-    await record_activity_of(db, stopped, author=caller.name, action="Response", content=said, now=now)
+    await record_activity_of(db, stopped, author=caller.name, action="Response", content=text, now=now)
     await _apply(db, verdicts, now)
     ids = [id for id in ids if id not in stopped]
     await execute(

@@ -215,6 +215,19 @@ async def test_import_of_another_application_leaves_the_request_unchanged(
     assert (await after_import(client, db, config, elsewhere, id))["status"] == "Resolved"
 
 
+async def test_account_in_another_application_proves_nothing(
+    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
+) -> None:
+    ada = await an_identity(db)
+    id = await resolved(client, db, ledger, "Add", identity_id=ada, privileges=[POSTERS])
+    await an_account(db, await an_application(db, "Wiki"), "ada", ada, groups=("Posters",))
+
+    request = await after_import(client, db, config, ledger, id)
+
+    assert request["status"] == "Open"
+    assert request["activity"][-1]["content"].endswith("contradicts the request: ada does not exist")
+
+
 async def test_reappeared_access_is_reported_once_and_reopens_nothing(
     client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
 ) -> None:

@@ -138,3 +138,13 @@ async def test_drift_is_reported_once(db: Db, ledger: UUID) -> None:
             await execute(db, "UPDATE account_versions SET from_import = %(run)s", run=run)
 
         assert await drifted(db, run) == [removed]
+
+
+async def test_drift_of_one_request_does_not_hide_drift_of_another(db: Db, ledger: UUID) -> None:
+    ids = []
+    for hours, name in enumerate(("first", "second"), 1):
+        ids.append(await a_request(db, ledger, name))
+        run = await finish_import(db, ledger, *FILES, at=NOON + hours * HOUR)
+        await an_account(db, ledger, name, None, run=run)
+
+        assert await drifted(db, run) == sorted(ids)

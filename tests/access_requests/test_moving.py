@@ -77,7 +77,7 @@ async def test_start_cancels_requests_that_would_give_access_to_leavers(db: Db) 
     lower = [NewPrivilege(header="Group", permission="Readers", requested_access=Access.NONE)]
     ids.append(await an_access_request(db, "Change", identity_id=ada, now=NOON, scheduled_start=SOON, privileges=lower))
     waiting = await an_access_request(db, identity_id=ada, now=NOON)
-    await opening.approve(db, [ids[0], *ids[2:]], SYSTEM, NOON)
+    await opening.approve(db, [ids[0], *ids[2:]], SYSTEM, NOON, "Fine")
     await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=ada)
 
     assert not await opening.move_due(db, SOON)
@@ -94,6 +94,6 @@ async def test_start_cancels_requests_that_would_give_access_to_leavers(db: Db) 
 
 async def test_more_requests_may_be_due_if_a_batch_is_full(db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "_BATCH", 1)
-    await opening.approve(db, [await an_access_request(db, now=NOON, scheduled_start=SOON)], SYSTEM, NOON)
+    await opening.approve(db, [await an_access_request(db, now=NOON, scheduled_start=SOON)], SYSTEM, NOON, "Fine")
 
     assert [await opening.move_due(db, SOON) for _ in range(2)] == [True, False]

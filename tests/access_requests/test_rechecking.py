@@ -7,8 +7,10 @@ from uuid import UUID
 import httpx2
 import pytest
 
+from rolecall.access_requests import opening
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.ids import new_id
 from tests.access_requests.test_evading_separation import to_group
 from tests.access_requests.test_separation import BOTH, URL, approvers, ask, conflicts
 from tests.builders import an_access_model, an_application, an_identity
@@ -367,3 +369,48 @@ async def test_people_without_requests_are_not_queued(client: httpx2.AsyncClient
 
     queued: list[tuple[UUID | None]] = await fetch_rows(db, "SELECT identity_id FROM people_to_recheck")
     assert queued == []
+
+
+async def test_access_is_canceled_when_the_removal_no_longer_prevents_the_conflict(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    mover = await a_mover(client, db, config, "Block")
+    company = mover.company
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    await join(db, company, "noor", "Temps")
+    await let_the_worker_work(config)
+    assert (await get(client, mover.gain))["status"] == "Pending"
+
+    patterns = [{"group": "Officers"}, {"group": "Temps"}]
+    await client.patch(f"/api/duties/{company.prepare}", json={"patterns": patterns})
+    await let_the_worker_work(config)
+
+    assert (await get(client, mover.gain))["status"] == "Canceled"
+
+
+async def test_request_does_not_rely_on_the_removals_of_an_event_that_it_does_not_belong_to(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    mover = await a_mover(client, db, config, "Block")
+    await client.post(f"{URL}/{mover.gain}/cancel", json={})
+    await commit(client, mover.company, enabled=False)
+    bank = (await get(client, mover.gain))["target"]["application"]["id"]
+    privileges = [{"header": "Group", "permission": "Releasers"}]
+    body = {"action": "Add", "applicationId": bank, "identityId": str(mover.company.noor), "privileges": privileges}
+    made = (await client.post(URL, json=body)).json()
+
+    await commit(client, mover.company, enabled=True)
+    await let_the_worker_work(config)
+
+    assert (await get(client, mover.removal))["status"] != "Canceled"
+    assert (await get(client, made["id"]))["status"] == "Canceled"
+
+
+async def test_recheck_continues_until_no_person_is_queued(db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "_BATCH", 2)
+    for _ in range(3):
+        await execute(db, "INSERT INTO people_to_recheck VALUES (%(id)s)", id=new_id())
+
+    now = datetime.now(UTC)
+
+    assert [await opening.recheck_waiting(db, now) for _ in range(2)] == [True, False]

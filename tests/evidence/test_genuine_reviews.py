@@ -8,16 +8,17 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
+import pytest
 
 from rolecall.core.db import Db, execute
-from rolecall.evidence import verify
+from rolecall.evidence import review_report, verify
 from rolecall.evidence.review_bundle import write_review_bundle
 from rolecall.reviews import submitting
 from tests.builders import an_access_model, facts
 from tests.evidence.forging import Forgery
 from tests.evidence.test_review_bundle import alter
 from tests.reviews.company import Reviewed, a_reviewed_company, follow, give_back, take_away
-from tests.reviews.reviewing import DUE, an_open_review, decide, items_of, post, submit_all
+from tests.reviews.reviewing import DUE, a_draft, an_open_review, decide, items_of, post, submit_all
 from tests.reviews.test_following import RISKY, change_model, decide_all
 from tests.stand_ins.standing_in import caller_of
 
@@ -86,6 +87,34 @@ async def test_review_canceled_after_a_statement_verifies(client: httpx2.AsyncCl
     await post(client, f"/api/reviews/{review}/submit", {"reviewerId": str(company.carla)})
     await post(client, f"/api/reviews/{review}/cancel")
 
+    bundle = await bundle_of(db, review, tmp_path)
+    assert (len(bundle["steps.json"]), bundle["exceptions.json"]["interested"]) == (1, [])
+    assert verify.check(verify.Bundle(tmp_path / "review.zip")) == []
+
+
+async def test_review_with_removals_of_access_that_is_known_to_be_wrong_verifies(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client)
+    for item in await items_of(client, review):
+        await decide(client, item, "Revoke")
+    await execute(db, "UPDATE review_items SET facts = '{Person Left}', read_on = decided_on")
+
+    quality = (await bundle_of(db, review, tmp_path))["quality.json"]
+
+    assert {(each["knownWrongKept"], each["openedShare"]) for each in quality} == {(0, 1)}
+    assert verify.check(verify.Bundle(tmp_path / "review.zip")) == []
+
+
+async def test_review_whose_period_was_removed_before_it_was_opened_verifies(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
+    await a_reviewed_company(db)
+    review = await a_draft(client, period={"from": "2026-01-01", "until": "2026-06-30"})
+    assert (await client.patch(f"/api/reviews/{review}", json={"period": None})).status_code == 200
+    await post(client, f"/api/reviews/{review}/open")
+
     assert await problems(db, review, tmp_path) == []
 
 
@@ -116,6 +145,20 @@ async def test_review_with_carried_over_items_in_two_stages_verifies(
     assert await problems(db, review, tmp_path) == []
 
 
+async def test_review_in_which_a_reviewer_changed_a_carried_over_decision_verifies(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
+    company = await a_reviewed_company(db)
+    await a_model(db, company)
+    await keep_pending(client, await an_open_review(client))
+    review = await an_open_review(client, explained="carry over")
+    carried, *_ = [item for item in await items_of(client, review) if item["isCarried"]]
+    changed = await decide(client, carried, "Revoke")
+
+    assert (changed["isCarried"], changed["decision"]) == (False, "Revoke")
+    assert await problems(db, review, tmp_path) == []
+
+
 async def test_review_of_access_that_was_removed_and_returned_twice_verifies(
     client: httpx2.AsyncClient, db: Db, tmp_path: Path
 ) -> None:
@@ -132,6 +175,17 @@ async def test_review_of_access_that_was_removed_and_returned_twice_verifies(
     [returned] = await items_of(client, review, status="Flagged")
     assert returned["reopenedImport"] is not None
     assert await problems(db, review, tmp_path) == []
+
+    forgery = Forgery(tmp_path / "review.zip")
+    alter(forgery, "items.jsonl", partial(call_remediated, returned["number"]))
+    said = f"item {returned['number']} is Remediated, which contradicts what the service recorded"
+    assert said in verify.check(verify.Bundle(forgery.write()))
+
+
+def call_remediated(number: int, items: list[dict[str, Any]]) -> None:
+    """Claim that the import that showed the access again proves its removal."""
+    [item] = [item for item in items if item["number"] == number]
+    item.update(status="Remediated", remediatedOn=item["reopenedOn"], remediatedImport=item["reopenedImport"])
 
 
 HIDDEN: dict[str, tuple[str, Any, str]] = {
@@ -195,3 +249,18 @@ async def test_review_verifies_if_a_new_reviewer_did_not_repeat_a_decision(
 
     assert (await client.get(f"/api/reviews/{review}")).json()["status"] == "Completed"
     assert (pending, await problems(db, review, tmp_path)) == ([], [])
+
+
+async def test_report_says_when_an_exception_has_more_items_than_it_names(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client)
+    item, *others = await items_of(client, review)
+    numbers = ", ".join(f"#{each['number']}" for each in sorted([item, *others], key=lambda each: each["number"]))
+    await keep_pending(client, review)
+
+    for most, said in ((len(others) + 1, numbers), (len(others), f"{numbers.rpartition(', ')[0]} and more")):
+        monkeypatch.setattr(review_report, "_MOST_NAMED", most)
+        page = (await written(db, review, tmp_path)).read("report.html").decode()
+        assert f"<td>{len(others) + 1}</td><td>{said}</td>" in page

@@ -1,6 +1,7 @@
 """Write the bundle of a review with the command, verify it with its own script, and plant forgeries in it."""
 
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -114,6 +115,9 @@ def test_report_can_be_printed_and_signed(bundle: Path) -> None:
     assert "<h2>Sign-off</h2>" in page
     assert "<td>Reviewer</td><td>Grace Hopper</td>" in page
     assert "<td>request #1 Completed, import #2</td>" in page
+    assert "<td>Type</td><td>Supervisor</td>" in page
+    assert re.search(r"<td>Opened</td><td>20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC</td>", page)
+    assert "<td>Period from</td>" not in page
 
 
 Change = Callable[[list[dict[str, Any]]], object]
@@ -148,6 +152,20 @@ def approve_everywhere(forgery: Forgery) -> None:
 
 def drop_a_bulk_item(forgery: Forgery) -> None:
     alter(forgery, "decisions.jsonl", lambda made: made.remove(next(one for one in made if one["bulk"])))
+
+
+def put_another_item_into_a_bulk_decision(forgery: Forgery) -> None:
+    def replace(made: list[dict[str, Any]]) -> None:
+        another = kept(made)
+        next(one for one in made if one["bulk"]).update(itemId=another["itemId"], item=another["item"])
+
+    alter(forgery, "decisions.jsonl", replace)
+
+
+def limit_a_bulk_decision(forgery: Forgery) -> None:
+    """Give one decision of a bulk decision an end date."""
+    until = "2099-01-01T00:00:00+00:00"
+    alter(forgery, "decisions.jsonl", lambda made: next(one for one in made if one["bulk"]).update(until=until))
 
 
 def name_the_wrong_import(forgery: Forgery) -> None:
@@ -229,6 +247,11 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
         "decisions.99 has no audit entry",
     ),
     "an item is taken out of a bulk decision": (drop_a_bulk_item, "do not match its digest"),
+    "another item is put into a bulk decision": (put_another_item_into_a_bulk_decision, "do not match its digest"),
+    "a decision of a bulk decision gets an end date": (
+        limit_a_bulk_decision,
+        "a decision of bulk 1 differs from the bulk decision",
+    ),
     "a bulk decision is made smaller": (
         lambda f: alter(f, "bulks.json", lambda bulks: bulks[0].update(itemCount=1)),
         "bulks.1 differs from its audit entry",
@@ -246,6 +269,10 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
         "moves.1 is in the audit but not in the bundle",
     ),
     "a removal is proven by the wrong import": (name_the_wrong_import, "which does not prove its removal"),
+    "a removal is proven by an import that the service did not record": (
+        name_the_wrong_import,
+        "is Remediated, which contradicts what the service recorded",
+    ),
     "a request is hidden": (unlink_the_request, "and the list of requests name different requests"),
     "the status of a request is changed": (reopen_the_request, "differs from its audit entries"),
     "exclusions are hidden on both sides": (

@@ -35,7 +35,7 @@ async def test_each_stage_notifies_its_reviewers(db: Db, company: Company) -> No
     assert await notified(db) == [("Waiting", "New")]
 
     async with db.transaction():
-        await opening.approve(db, [request], SYSTEM, clock.now())
+        await opening.approve(db, [request], SYSTEM, clock.now(), "Fine")
 
     assert await notified(db, company.alan) == [("Waiting", "New")]
     unread = await fetch_rows(db, "SELECT identity_id FROM notifications WHERE NOT is_read")

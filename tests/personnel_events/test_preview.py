@@ -1,10 +1,13 @@
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
 
-from rolecall.core.db import Db
-from tests.builders import an_access_model, an_application, an_identity
+from rolecall.access_requests.model import NewPrivilege
+from rolecall.core.db import Db, execute
+from tests.builders import an_access_model, an_access_request, an_application, an_identity, an_import
 from tests.holdings import an_account
 from tests.personnel_events.bodies import EVENTS, MISSING, created, day, midnight, planned
 
@@ -101,6 +104,49 @@ async def test_preview_of_offboarding_absence_and_role_transition(client: httpx2
         ("Add", "Wiki", "Ada Lovelace", [("Cases", "None", "Grant")]),
     ]
     assert [request["scheduledStart"] for request in moved["accessRequests"]] == [midnight(20), midnight(10)]
+
+
+async def a_clerk_without_access(db: Db) -> tuple[UUID, UUID]:
+    """Create Ada, who has an account but lacks the group and the permission that her model grants; return both ids."""
+    ada, ledger = await an_identity(db, department="Finance"), await an_application(db, "Ledger")
+    permissions = [{"header": "Books", "permission": "Close", "access": "Modify"}]
+    access = [{"applicationId": str(ledger), "groups": ["Posters"], "permissions": permissions}]
+    await an_access_model(db, "Clerks", access=access)
+    return ada, ledger
+
+
+async def lost_in_transition(client: httpx2.AsyncClient, ada: UUID) -> list[str]:
+    """Preview a move to a department without models; return the privileges that would be removed."""
+    body = {"identityId": str(ada), "effectiveDate": day(10), "identity": {"department": "Legal"}}
+    preview = await previewed(client, type="RoleTransition", **body)
+    return [p["permission"] for request in preview["accessRequests"] for p in request["target"]["privileges"]]
+
+
+async def test_role_transition_removes_only_access_that_the_account_holds(client: httpx2.AsyncClient, db: Db) -> None:
+    ada, ledger = await a_clerk_without_access(db)
+    await an_account(db, ledger, "ada", ada, permissions=(("Books", "Close", "Modify", "Low"),))
+
+    assert await lost_in_transition(client, ada) == ["Close"]
+
+
+async def test_role_transition_removes_completed_access_until_an_import_could_show_it(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    ada, ledger = await a_clerk_without_access(db)
+    await an_account(db, ledger, "ada", ada)
+    posters = [NewPrivilege(header="Group", permission="Posters")]
+    await an_access_request(db, application_id=ledger, identity_id=ada, target_name="ada", privileges=posters)
+    await execute(db, "UPDATE access_requests SET status = 'Completed', completed_on = clock_timestamp()")
+    found = [await lost_in_transition(client, ada)]
+
+    later = {"created_at": datetime.now(UTC) + timedelta(minutes=1)}
+    await an_import(db, await an_application(db, "Wiki"), "Finished", **later)
+    await an_import(db, ledger, "Failed", **later)
+    found.append(await lost_in_transition(client, ada))
+    await an_import(db, ledger, "Finished", **later)
+    found.append(await lost_in_transition(client, ada))
+
+    assert found == [["Posters"], ["Posters"], []]
 
 
 @pytest.mark.parametrize(

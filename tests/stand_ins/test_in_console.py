@@ -275,3 +275,26 @@ async def test_stand_in_sees_only_requests_that_wait_and_those_to_which_they_res
     assert str(old) not in found
     # The last request still waits for approvals, so a stand-in of type Resolve does not see it yet.
     assert after == [404, 200, 404]
+
+
+async def test_stand_in_does_not_see_a_request_to_which_the_reviewer_responded(
+    administrator: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    request = await office.request(db)
+    await execute(
+        db,
+        """INSERT INTO responses (request_id, type, rule, position, reason, reviewer_id, reviewer_name, response, asked)
+           VALUES (%(id)s, 'Approve', 9, 0, 'Owns it', %(rosa)s, 'Rosa Far', 'Pending', true)""",
+        id=request,
+        rosa=office.rosa,
+    )
+    await a_stand_in(db, office.grace, office.sam, type="Approve")
+    await sign_in(administrator, db, office.sam)
+
+    statuses = [(await administrator.get(f"/requests/{request}")).status_code]
+    async with db.transaction():
+        body = {**APPROVED, "reviewerId": str(office.grace)}
+        await actions.respond(db, await caller_of(db, office.grace), str(request), body, facts())
+    statuses.append((await administrator.get(f"/requests/{request}")).status_code)
+
+    assert statuses == [200, 404]
