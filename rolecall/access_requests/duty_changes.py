@@ -92,8 +92,8 @@ class OtherRequests(msgspec.Struct, frozen=True):
     given: _Given
 
     def of(self, id: UUID, turn: int = LAST) -> list[OtherRequest]:
-        found = self.changes[id].items() if id in self.changes else ()
-        return [OtherRequest(request, _changed(each, self.given, turn)) for request, each in found]
+        found = self.changes.get(id, {})
+        return [OtherRequest(request, _changed(each, self.given, turn)) for request, each in found.items()]
 
 
 def change_of(new: NewRequest, privilege: NewPrivilege) -> OpenChange:

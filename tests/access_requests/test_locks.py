@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -91,3 +92,18 @@ async def test_concurrent_bulk_work_on_the_same_requests_does_not_deadlock(confi
 
             rows = await fetch_rows(db, "SELECT status FROM access_requests WHERE id = ANY(%(ids)s)", ids=ids)
             assert {status for (status,) in rows} <= {"Completed", "Canceled"}
+
+
+async def test_requests_of_a_person_are_locked_in_number_order(config: Config, db: Db) -> None:
+    ada = await an_identity(db)
+    first, second = [await an_access_request(db, identity_id=ada) for _ in range(2)]
+    async with make_pool(config) as pool:
+        crew = Crew(pool, db)
+        async with pool.connection() as holder, holder.transaction():
+            await moving.lock(holder, [first])
+            await crew.begin(partial(moving.lock_unfinished, identity_id=ada))
+            free = "SELECT id FROM access_requests WHERE id = %(id)s FOR UPDATE SKIP LOCKED"
+            found = await fetch_rows(db, free, id=second)
+        await asyncio.gather(*crew.tasks)
+
+    assert found == [(second,)]

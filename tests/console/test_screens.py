@@ -1,5 +1,6 @@
 """Test every screen with a record of its kind. The application lists its screens, so none is left out."""
 
+import json
 import re
 from html import unescape
 
@@ -8,8 +9,9 @@ import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
+from rolecall.core.ids import new_id
 from rolecall.core.roles import SCOPES, Role
-from tests.builders import an_application, an_import
+from tests.builders import an_access_request, an_application, an_import
 from tests.console.company import Company, a_company
 from tests.console.test_roles import PROVIDER, SCREENS
 
@@ -209,6 +211,19 @@ async def test_access_before_the_first_import_is_shown_as_unknown(
     assert "no data before" in page.text
     assert "No account was matched" not in page.text
     assert '"noDataBefore":"20' in file.text
+
+
+async def test_export_of_the_requests_of_an_event_has_no_other_requests(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    event, own, _ = new_id(), await an_access_request(db), await an_access_request(db)
+    await execute(
+        db, "INSERT INTO related_items VALUES (%(own)s, %(event)s, 'Personnel Event', 1, 'Open')", own=own, event=event
+    )
+
+    file = await administrator.get("/export/event-requests", params={"id": str(event), "format": "jsonl"})
+
+    assert [json.loads(line)["id"] for line in file.text.splitlines()] == [str(own)]
 
 
 async def test_failed_schedule_is_shown_on_the_application_and_the_home_page(

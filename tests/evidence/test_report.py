@@ -18,6 +18,7 @@ from rolecall.core.db import Db
 from rolecall.evidence.bundle import write_bundle
 from tests.application_imports.running import Imports
 from tests.builders import an_access_model, an_application, an_identity
+from tests.conflicts.test_exceptions import WISH, a_cast, act, approve
 from tests.duties.separating import a_company
 
 NOW = datetime(2035, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -115,6 +116,26 @@ async def test_open_conflict_has_a_blank_end(db: Db) -> None:
         story = Story(company.sofia, company.noor, {"report.html": archive.read("report.html")})
     head, row = story.tables()["Conflicts of duties"]
     assert (row[head.index("Rule")], row[head.index("Until")]) == ("Prepare and release", "")
+
+
+async def test_page_names_the_approvers_of_an_exception(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+
+    async def exceptions() -> str:
+        file = io.BytesIO()
+        await write_bundle(db, file, cast.company.sofia, None, NOW)
+        with zipfile.ZipFile(file) as archive:
+            story = Story(cast.company.sofia, cast.una, {"report.html": archive.read("report.html")})
+        head, row = story.tables()["Conflicts of duties"]
+        return row[head.index("Exceptions")]
+
+    await act(client, cast.conflict, "except", cast.wish())
+    requested = await exceptions()
+    await approve(client, db, cast.conflict, cast.company.owner)
+    approved = await exceptions()
+
+    assert requested.endswith(f": {WISH['control']}")
+    assert approved.endswith(f": {WISH['control']}, approved by Hana Makinen")
 
 
 async def test_page_lists_access_by_account_and_marks_inactive_accounts(story: Story) -> None:
