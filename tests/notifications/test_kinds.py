@@ -48,7 +48,7 @@ async def test_requester_is_notified_of_the_decision(db: Db, company: Company) -
     await execute(db, "UPDATE access_requests SET reporter_id = %(id)s WHERE id = %(r)s", id=company.alan, r=request)
 
     async with db.transaction():
-        await opening.approve(db, [request], SYSTEM, clock.now())
+        await opening.approve(db, [request], SYSTEM, clock.now(), "Fine")
         await moving.cancel(db, [request], joan, clock.now())
 
     decided = await fetch_rows(
@@ -136,7 +136,7 @@ async def test_person_who_asked_through_a_token_is_notified_of_the_decision(db: 
     await execute(db, "UPDATE access_requests SET reporter_id = %(id)s WHERE id = %(r)s", id=token.id, r=request)
 
     async with db.transaction():
-        await opening.approve(db, [request], SYSTEM, clock.now())
+        await opening.approve(db, [request], SYSTEM, clock.now(), "Fine")
         await moving.cancel(db, [request], Caller(token.id, "API Token - a token", frozenset()), clock.now())
 
     decided = await fetch_rows(
