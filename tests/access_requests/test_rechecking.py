@@ -146,6 +146,24 @@ async def test_access_waits_until_the_removal_is_provisioned(
     assert (await get(client, mover.gain))["status"] == {"resolve": "Open", "cancel": "Canceled"}[verb]
 
 
+async def test_access_waits_only_for_requests_that_prevent_the_conflict(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    bank, wiki = await an_application(db, "Finance Bank"), await an_application(db, "Wiki")
+    run = await some_groups(db, bank, {"Releasers": ""})
+    await some_groups(db, wiki, {"Readers": ""})
+    await client.patch(f"/api/duties/{company.release}", json={"patterns": [{"group": "Releasers"}]})
+    await an_account(db, bank, "noorb", company.noor, run=run)
+    treasury = {bank: "Releasers", wiki: "Readers"}
+    rows = await a_move(client, db, config, company, {company.ledger: "Officers"}, treasury)
+
+    waiting = await approve(client, rows["Releasers"])
+
+    removal = await get(client, rows["Officers"])
+    assert f"waits until request #{removal['number']} is provisioned" in last_entry(waiting)[1]
+
+
 async def test_open_access_waits_again_when_the_removal_is_reopened(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:

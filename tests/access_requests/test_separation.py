@@ -8,6 +8,7 @@ import httpx2
 
 from rolecall.access_requests.creation import create_requests
 from rolecall.access_requests.model import NewPrivilege, NewRequest
+from rolecall.accounts.model import Access
 from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
@@ -258,6 +259,27 @@ async def test_requests_made_together_are_combined_only_for_the_same_person(clie
     assert await made((kai, "Officers"), (finn, "Approvers")) == [[], []]
     lee = await an_identity(db, "Lee", "Kim")
     assert await made((lee, "Officers"), (lee, "Approvers")) == [[("Approve", BOTH)], [("Approve", BOTH)]]
+
+
+async def test_removal_made_together_with_a_request_prevents_its_conflict(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    officers = NewPrivilege(header="Group", permission="Officers", requested_access=Access.NONE)
+    added = NewPrivilege(header="Group", permission="Approvers")
+    news = [
+        NewRequest(
+            action=RequestAction.CHANGE,
+            application_id=company.ledger,
+            identity_id=company.noor,
+            target_name="noor",
+            privileges=[privilege],
+        )
+        for privilege in (officers, added)
+    ]
+
+    async with db.transaction():
+        ids = await create_requests(db, SYSTEM, news, datetime.now(UTC))
+
+    assert [await conflicts(client, {"id": id}) for id in ids] == [[], []]
 
 
 async def test_event_requests_only_what_blocking_rules_allow_and_comments_on_the_rest(
