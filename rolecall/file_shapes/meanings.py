@@ -149,8 +149,8 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
     """Return a meaning with its score adjusted to the values of the column."""
     score, evidence = meaning.score, meaning.evidence
     if not profile.values:
-        evidence = f"{evidence}; the column is blank in the sample"
-        return msgspec.structs.replace(meaning, score=score * 0.6, evidence=evidence)
+        blank = f"{evidence}; the column is blank in the sample"
+        return msgspec.structs.replace(meaning, score=score * 0.6, evidence=blank)
     match meaning.field:
         case "Group" | "Permission" | "Header" | "Section" if profile.is_dated and not _has_ids(profile):
             score *= 0.1
@@ -173,8 +173,7 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Active" | "Status":
             score *= _share_of_status(score, profile)
             if profile.statuses == 1 and not profile.is_place:
-                shown = ", ".join(profile.distinct[:3])
-                evidence = f"{evidence}, and its values are words for active and inactive: {shown}"
+                evidence += f", and its values are words for active and inactive: {', '.join(profile.distinct[:3])}"
         case "Last Login" | "Password Changed" | "Created" | "Updated" if not profile.date_formats:
             score *= 0.6
         case "Name":

@@ -109,9 +109,7 @@ async def test_dry_run_counts_cells_that_are_not_read(imports: Imports, db: Db) 
 async def test_log_warns_of_usernames_that_differ_only_in_case(imports: Imports, db: Db) -> None:
     application = await an_application(db, connector=connector({"name": "Users", "content": "users"}))
     files: dict[str, Any] = {"Users": "Username\nAda\nbob\nada\n"}
-    warning = (
-        "Warning: Users: users.csv: 2 usernames differ only in case: Ada, ada. Each of them is a separate account"
-    )
+    warning = "Warning: Users: users.csv: 2 usernames differ only in case: Ada, ada. Each of them is a separate account"
 
     assert warning in lines(await imports.dry_run(application, files))
     assert warning in lines(await imports.finish(application, files))

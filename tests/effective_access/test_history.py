@@ -147,7 +147,7 @@ async def a_request(db: Db, ledger: UUID, identity: UUID, action: str, access: A
         id = await an_access_request(
             db, action, application_id=ledger, identity_id=identity, privileges=[asked], now=now
         )
-        await opening.approve(db, [id], SYSTEM, now)
+        await opening.approve(db, [id], SYSTEM, now, "Approved")
     return id
 
 
@@ -167,7 +167,7 @@ async def test_request_for_one_account_does_not_explain_another_account(client: 
     request = await an_access_request(
         db, application_id=ledger, identity_id=ada, target_name="user1", privileges=[CLOSE], now=at(1)
     )
-    await opening.approve(db, [request], SYSTEM, at(1))
+    await opening.approve(db, [request], SYSTEM, at(1), "Approved")
     await moving.resolve(db, [request], SYSTEM, at(2))
 
     [there] = (await client.get(f"/api/identities/{ada}/access")).json()["applications"]
@@ -335,7 +335,7 @@ class World:
         id = await an_access_request(
             self.db, action, application_id=self.ledger, identity_id=identity, privileges=[asked], now=now
         )
-        await opening.approve(self.db, [id], SYSTEM, now)
+        await opening.approve(self.db, [id], SYSTEM, now, "Approved")
         self.requests[id] = (len(self.requests) + 1, identity, gives)
 
     async def move_request(self, now: datetime) -> None:
