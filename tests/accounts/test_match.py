@@ -9,6 +9,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db
 from tests.application_imports.running import Imports
 from tests.builders import an_application, an_identity
+from tests.holdings import an_account
 
 HEADER = "Username,Name,First Name,Last Name,Email,Employee ID\n"
 
@@ -192,3 +193,12 @@ async def test_accounts_match_again_when_identities_change(client: httpx2.AsyncC
 async def match_again(db: Db) -> None:
     async with db.transaction():
         await matching.match_changed_identities(db, clock.now())
+
+
+async def test_matches_are_counted_per_application(db: Db) -> None:
+    ledger, wiki = await an_application(db, "Ledger"), await an_application(db, "Wiki")
+    for application, usernames in ((ledger, ("ada", "bob")), (wiki, ("ada",))):
+        for username in usernames:
+            await an_account(db, application, username, None)
+
+    assert [await matching.counts(db, application) for application in (ledger, wiki)] == [{"Pinned": 2}, {"Pinned": 1}]
