@@ -118,9 +118,9 @@ async def people_in_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[
     With each person, return the turn of the last request that the membership depends on, or 0 if it depends on none.
     """
     asked = list(groups)
-    found: dict[Group, list[tuple[int, UUID]]] = {group: [] for group in asked}
     if not asked:
-        return found
+        return {}
+    found: dict[Group, list[tuple[int, UUID]]] = {group: [] for group in asked}
     rows = await fetch_rows(
         db,
         """WITH below AS MATERIALIZED (

@@ -117,6 +117,7 @@ async def test_whole_account_request_lists_values_and_metadata_of_the_account(
 async def test_request_lists_the_models_that_grant_its_privileges(client: httpx2.AsyncClient, db: Db) -> None:
     ledger, crm, ada = await an_application(db), await an_application(db, "CRM"), await an_identity(db, title="Clerk")
     post = {"applicationId": str(ledger), "permissions": [{"header": "Books", "permission": "Post"}]}
+    await an_identity(db, "Bo", "Boss", department="Finance")
     clerks = [[{"field": "title", "operator": "is", "value": "Clerk"}]]
     a = await an_access_model(db, "A", conditions=clerks, access=[post], description="For clerks")
     b = await an_access_model(db, "B", access=[{"applicationId": str(ledger), "groups": ["Clerks"]}])

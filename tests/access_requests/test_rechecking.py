@@ -134,6 +134,7 @@ async def test_access_waits_until_the_removal_is_provisioned(
     waiting = await approve(client, mover.gain)
     await let_the_worker_work(config, datetime.now(UTC) + timedelta(days=2))
     still = await get(client, mover.gain)
+    shown = (await client.get(f"{URL}/{mover.gain}/conflicts")).json()["waits"]
     await client.post(f"{URL}/{mover.removal}/{verb}", json={})
     await let_the_worker_work(config)
 
@@ -143,6 +144,7 @@ async def test_access_waits_until_the_removal_is_provisioned(
     assert action == "Postponed"
     assert "waits until request #" in said
     assert "the rule Prepare and release" in said
+    assert shown == said
     assert (await get(client, mover.gain))["status"] == {"resolve": "Open", "cancel": "Canceled"}[verb]
 
 
