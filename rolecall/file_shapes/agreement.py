@@ -30,9 +30,11 @@ def leave_out_listed_users(files: Sequence[ReadFile]) -> None:
 def _names_users(file: ReadFile, *, is_once: bool) -> bool:
     """Return whether the first content has users, each in one row (`is_once`) or some in several rows."""
     first = file.parts[0] if file.parts else None
-    if first is None or first.content != Content.USERS or file.view is None or not first.holder:
+    if first is None or first.content != Content.USERS or file.view is None:
         return False
-    return file.view.by_header[first.holder].is_unique is is_once
+    # A person may have chosen settings with which the table has other headers.
+    holder = file.view.by_header.get(first.holder or "")
+    return holder is not None and holder.is_unique is is_once
 
 
 def _lists(users: ReadFile, grants: ReadFile) -> bool:
