@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from rolecall.applications.field_words import ACTIVE, RISKS, YES_NO
-from rolecall.applications.model import Content
+from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold
 from rolecall.file_shapes.header_languages import TRANSLATED
@@ -54,6 +54,11 @@ class Meaning(msgspec.Struct, frozen=True):
     evidence: str
 
 
+def by_header(header: str, field: str) -> str:
+    """Return the evidence of a header that is the name of a field, or another word for it."""
+    return f"its header {'is' if same_header(header) == same_header(field) else 'means'} {field}"
+
+
 def meanings(content: Content, profiles: Sequence[Profile]) -> list[Meaning]:
     """Return the fields that each column may contain, best score first."""
     found = [meaning for profile in profiles for meaning in _known_meanings(content, profile)]
@@ -85,11 +90,11 @@ def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
         for at, name in enumerate(names):
             if name in known and not (field == "Group" and is_name_of_person(profile.header)):
                 score = max(1 - known.index(name) * 0.008, _LEAST_KNOWN) - at * 0.05
-                yield _judged(Meaning(profile.header, field, score, f"its header says {field}"), profile)
+                yield _judged(Meaning(profile.header, field, score, by_header(profile.header, field)), profile)
                 break
         else:
             if TRANSLATED.get(field, frozenset()).intersection(names):
-                yield _judged(Meaning(profile.header, field, 0.9, f"its header says {field}"), profile)
+                yield _judged(Meaning(profile.header, field, 0.9, by_header(profile.header, field)), profile)
             else:
                 yield from _by_tokens(field, profile)
     yield from _by_values(content, profile)

@@ -2,7 +2,7 @@
 
 from rolecall.application_imports.read.columns import ALIASES
 from rolecall.applications.model import FIELDS, Content, same_header
-from rolecall.file_shapes.meanings import Meaning
+from rolecall.file_shapes.meanings import Meaning, by_header
 from rolecall.file_shapes.parts import Part, View
 
 _DESCRIBED = (Content.USERS, Content.GROUPS)
@@ -22,7 +22,7 @@ def resolve_headers(view: View, part: Part) -> None:
         if field is None or field in given or profile.header in used or unpivot:
             continue
         if part.content in _DESCRIBED:
-            part.fields[field] = Meaning(profile.header, field, 0.5, f"its header is {field}")
+            part.fields[field] = Meaning(profile.header, field, 0.5, by_header(profile.header, field))
             given.add(field)
         else:
             part.ignore([profile.header])

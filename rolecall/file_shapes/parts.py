@@ -8,7 +8,7 @@ import msgspec
 
 from rolecall.applications.model import Content
 from rolecall.file_shapes.header_names import names_of
-from rolecall.file_shapes.meanings import Meaning, assigned, meanings
+from rolecall.file_shapes.meanings import Meaning, assigned, by_header, meanings
 from rolecall.file_shapes.profiles import Profile, profiles_of
 from rolecall.file_shapes.sample_table import SampleTable
 from rolecall.file_shapes.shapes import OpenQuestion, Understood
@@ -104,7 +104,7 @@ class View(msgspec.Struct):
             (field,) = missing
             other = "first" if field == "Last Name" else "last"
             fields[field] = Meaning(
-                column.header, field, 0.7, f"its header says Name, beside a column of {other} names"
+                column.header, field, 0.7, f"{by_header(column.header, 'Name')}, beside a column of {other} names"
             )
 
     def _use_whole_login(self, fields: dict[str, Meaning]) -> None:

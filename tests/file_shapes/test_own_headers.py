@@ -126,3 +126,14 @@ def test_state_of_a_workspace_is_not_the_state_of_its_users(tmp_path: Path) -> N
     assert imported(tmp_path, spaces=text).active == {"a@x.com", "b@x.com"}
     asked = [each.text for part in proposed(tmp_path, spaces=text).files[0].contents for each in part.questions]
     assert any("not about the account" in each for each in asked)
+
+
+def test_evidence_says_whether_a_header_is_the_name_of_the_field_or_means_it(tmp_path: Path) -> None:
+    text = "Benutzer,E-Mail,Status\nada,ada@x.org,aktiv\nbob,bob@x.org,inaktiv\n"
+
+    users = proposed(tmp_path, accounts=text).files[0].contents[0]
+
+    said = {column.header: column.evidence for column in users.columns}
+    assert said["Benutzer"].startswith("its header means Username, and ")
+    assert said["E-Mail"] == "its header is Email"
+    assert said["Status"].startswith("its header means Active")
