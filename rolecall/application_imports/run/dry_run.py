@@ -63,7 +63,7 @@ async def _build(db: Db, beside: Db, job: Job, draft: Draft) -> object:
         written = await write_files(db, job, pipeline)
     finally:
         await store_rejects(beside, DRY_RUN_REJECTS, run.id, pipeline.rejected_rows())
-    await pipeline.log(beside, pipeline.steps.done("Changes computed, none of them applied"))
+    await pipeline.log(beside, f"{pipeline.steps.done('Changes computed')}, none applied")
     result = await count_and_match(
         db, run, pipeline.steps, written.totals, is_changed=bool(pipeline.deltas), open_points=pipeline.open_points()
     )

@@ -139,7 +139,7 @@ async def count_and_match(
         await count.update_value_counts(db, run.number)
     counted = await count.count_touched(db, run.number, before, tallies)
     metrics = count.metrics_of(after, counted, is_identity_source=run.is_identity_source)
-    lines = [*_file_lines(files), *_change_lines(counted), steps.done("Changes counted")]
+    lines = [*_file_lines(files, is_dry=run.is_dry), *_change_lines(counted), steps.done("Changes counted")]
     if tallies[RecordKind.GROUP].total:
         lines += await cycle_lines(db, run.application_id)
     if tallies[RecordKind.IDENTITY].total:
@@ -225,10 +225,11 @@ async def _record_totals(db: Db, run: ImportRun, totals: RecordTotals) -> None:
     )
 
 
-def _file_lines(files: list[FileTotals]) -> list[str]:
+def _file_lines(files: list[FileTotals], *, is_dry: bool) -> list[str]:
+    applied = "would be applied" if is_dry else "applied"
     return [
-        f"{file.name}: {text.counted(file.read, 'row')} read = {file.applied:,} applied + {file.unchanged:,} unchanged"
-        f" + {file.rejected:,} rejected"
+        f"{file.name}: {text.counted(file.read, 'row')} read = {file.applied:,} {applied}"
+        f" + {file.unchanged:,} unchanged + {file.rejected:,} rejected"
         for file in files
     ]
 

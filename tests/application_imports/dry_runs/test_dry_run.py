@@ -1,5 +1,6 @@
 """Test that a dry run reports exactly what an import of the same files would do, and changes nothing."""
 
+import re
 from typing import Any
 from uuid import UUID
 
@@ -52,6 +53,13 @@ async def test_dry_run_lists_the_changes_that_the_import_then_makes(imports: Imp
     ]  # fmt: skip
     assert tried["matches"] == {"matched": 1, "unmatched": 2, "disputed": 0, "never": 0}
     assert {count["kind"]: count["new"] for count in tried["changes"]}["Account"] == 1
+
+
+async def test_log_of_a_dry_run_says_that_nothing_is_applied(imports: Imports, db: Db) -> None:
+    log = (await imports.dry_run(await an_application(db), {"Users": USERS}))["log"]
+
+    assert "users.csv: 3 rows read = 3 would be applied + 0 unchanged + 0 rejected" in log
+    assert any(re.fullmatch(r"Changes computed in [\d.]+ s, none applied", line) for line in log)
 
 
 async def test_dry_run_of_the_api_is_not_listed_as_a_draft(imports: Imports, db: Db) -> None:
