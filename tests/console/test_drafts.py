@@ -287,6 +287,21 @@ async def test_file_without_a_usable_name_is_refused(
     assert (page.status_code, problem in page.text) == (400, True)
 
 
+async def test_discarding_a_draft_asks_for_confirmation(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, config: Config
+) -> None:
+    draft = await uploaded(administrator)
+    reading = (await administrator.get(draft)).text
+    await administrator.post(f"{draft}/try")
+    await Imports(client, config).work_on_dry_runs()
+
+    for page in (reading, (await administrator.get(draft)).text):
+        (question,) = re.findall(r'<div id="discard" popover role="dialog".*?</div>', page, re.DOTALL)
+        assert "Its uploaded files and your decisions about their columns are deleted" in question
+        assert f'action="{draft}/discard"' in question
+        assert page.count(f'action="{draft}/discard"') == 1
+
+
 async def test_draft_can_be_proposed_again_and_discarded(administrator: httpx2.AsyncClient, db: Db) -> None:
     draft = await uploaded(administrator)
 

@@ -382,6 +382,11 @@ function why(detail) {
 }
 
 document.addEventListener("htmx:sendError", (event) => tellAway(event.detail));
+// Do not refresh a page that asks for confirmation: this would close the question.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const isPoll = event.detail.requestConfig.elt.matches("[hx-trigger^=every]");
+  if (isPoll && document.querySelector("[popover]:popover-open")) event.preventDefault();
+});
 document.addEventListener("htmx:beforeSwap", (event) => {
   document.getElementById("away")?.remove();
   if (!why(event.detail)) return;
