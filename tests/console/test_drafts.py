@@ -287,6 +287,18 @@ async def test_file_without_a_usable_name_is_refused(
     assert (page.status_code, problem in page.text) == (400, True)
 
 
+async def test_column_of_users_that_is_read_as_memberships_is_not_called_unimported(
+    administrator: httpx2.AsyncClient,
+) -> None:
+    page = (await administrator.get(await uploaded(administrator))).text
+
+    users = page.partition('<h2 id="part-0-0">')[2].partition("</section>")[0]
+    (roles,) = re.findall(r"<tr><td><strong>Roles</strong></td>.*?</tr>", users)
+    assert '<option value="ignore" selected>Read as memberships</option>' in roles
+    assert '<td class="quiet">it is the Group of memberships</td>' in roles
+    assert '<option value="ignore" selected>Not imported</option>' in users
+
+
 async def test_discarding_a_draft_asks_for_confirmation(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, config: Config
 ) -> None:

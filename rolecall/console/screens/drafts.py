@@ -162,6 +162,7 @@ async def _reading_page(db: Db, caller: Caller, id: UUID, problems: dict[str, st
         "offers": drafts.access_offers(draft, proposal),
         "has_proposal": drafts.has_proposal,
         "missing": _missing(proposal),
+        "read_elsewhere": _read_elsewhere,
         "fields": FIELDS,
         "contents": list(Content),
         "delimiters": DELIMITERS,
@@ -183,6 +184,17 @@ def _lacking(part: Json) -> list[str]:
     given = {column["field"] for column in part["columns"]} | {*shape.get("join", {})}
     given |= {unpivot.get("headers", "Permission"), unpivot.get("cells", "Access")} if unpivot else set()
     return [choice[0] for choice in REQUIRED[Content(part["content"])] if not given.intersection(choice)]
+
+
+def _read_elsewhere(file: Json, part: Json, header: str) -> dict[str, str]:
+    """Return which other contents of the same table read a column, each with the field."""
+    return {
+        other["content"]: column["field"]
+        for other in file["contents"]
+        if other is not part and other.get("place") == part.get("place")
+        for column in other["columns"]
+        if column["header"] == header and column["field"]
+    }
 
 
 @screen("POST", "/drafts/{id:str}", scope=Scope.CONFIG_MANAGE)
