@@ -173,7 +173,7 @@ async def _hold(
     lowered = [] if is_first else await ratings.lowered(db, run.number)
     if lowered:
         reasons.append(ratings.in_words(lowered))
-    return HeldByGuard(" and ".join(reasons), tallies, lowers_risk=bool(lowered)) if reasons else None
+    return HeldByGuard("; ".join(reasons), tallies, lowers_risk=bool(lowered)) if reasons else None
 
 
 async def _update_identities(db: Db, run: ImportRun, now: datetime) -> list[str]:

@@ -1,0 +1,39 @@
+"""Test the page of an import: what a held import would remove."""
+
+import re
+from html import unescape
+
+import httpx2
+import pytest
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from tests.application_imports.running import Files, Imports
+from tests.builders import an_application
+
+FILES: Files = {
+    "Users": "Username,Name\nada,Ada Byron\nbob,Bob Kahn\ncyd,Cyd Dee\n",
+    "Memberships": "Username,Group\nada,Clerks\nbob,Clerks\ncyd,Clerks\n",
+}
+FEW: Files = {"Users": "Username,Name\nada,Ada Byron\n", "Memberships": "Username,Group\nada,Clerks\n"}
+
+
+@pytest.fixture
+def imports(client: httpx2.AsyncClient, config: Config) -> Imports:
+    return Imports(client, config)
+
+
+async def test_held_import_separates_its_reasons_and_links_to_the_removals(
+    administrator: httpx2.AsyncClient, imports: Imports, db: Db
+) -> None:
+    application = await an_application(db, guard={"minCount": 2, "maxRemovedPercent": 20})
+    await imports.finish(application, FILES)
+    held = await imports.run(application, FEW)
+
+    page = unescape((await administrator.get(f"/imports/{held['id']}")).text)
+
+    reasons = "it would remove 2 of 3 accounts, more than 20 %; it would remove 2 of 3 memberships, more than 20 %"
+    assert f"<strong>The guard holds this import:</strong> {reasons}. Its changes:" in page
+    (link,) = re.findall(r'<a href="([^"]*)">Show 4 removals</a>', page)
+    shown = (await administrator.get(f"/imports/{held['id']}{link.partition('#')[0]}")).text
+    assert len(re.findall(r"<td>Membership</td>|<td>Account</td>", shown)) == 4
