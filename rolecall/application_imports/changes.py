@@ -124,6 +124,12 @@ async def previewed_counts(db: Db, id: UUID) -> Tallies:
     return msgspec.convert(counts or {}, Tallies)
 
 
+async def counts_of(db: Db, import_id: UUID) -> Tallies:
+    """Return how many changes a finished import made; empty if it is not finished."""
+    counts = await fetch_value(db, "SELECT changes FROM import_runs WHERE import_id = %(id)s", id=import_id)
+    return msgspec.convert(counts or {}, Tallies)
+
+
 _PREVIEWED = """SELECT kind, change, name, row, other FROM previewed_changes
     WHERE preview_id = %(id)s AND position >= %(first)s AND position < %(end)s ORDER BY position"""
 

@@ -244,3 +244,15 @@ async def progress_of(db: Db, id: UUID) -> ReadProgress | None:
     """Return how much of its files an import or a dry run has read; None if no progress is recorded."""
     rows = await fetch_rows(db, "SELECT read, total FROM read_progress WHERE id = %(id)s AND total > 0", id=id)
     return ReadProgress(*rows[0]) if rows else None
+
+
+async def is_current(db: Db, import_id: UUID) -> bool:
+    """Return whether an import is the last finished one of its application, whose data is the current data."""
+    found = await fetch_value(
+        db,
+        """SELECT true FROM application_imports i WHERE i.id = %(id)s AND i.status = 'Finished' AND NOT EXISTS
+           (SELECT FROM application_imports later WHERE later.application_id = i.application_id
+            AND later.status = 'Finished' AND later.number > i.number)""",
+        id=import_id,
+    )
+    return found is True

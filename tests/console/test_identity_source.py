@@ -19,6 +19,7 @@ async def test_only_the_roles_administrator_and_people_can_import_an_identity_so
     given = {"connector": HR, "schedule": SCHEDULE, "provisionerIds": [str(me)]}
     application = await an_application(db, "HR", isIdentitySource=True, **given)
     finished = await an_import(db, application, "Finished")
+    await an_import(db, application, "Finished")
     await execute(db, "UPDATE console_roles SET role = %(role)s", role=role)
 
     page = (await administrator.get(f"/applications/{application}")).text

@@ -1,4 +1,4 @@
-"""Test the page of an import: what a held import would remove."""
+"""Test the page of an import: what a held import would remove, what a finished one changed, and its rollback."""
 
 import re
 from html import unescape
@@ -21,6 +21,32 @@ FEW: Files = {"Users": "Username,Name\nada,Ada Byron\n", "Memberships": "Usernam
 @pytest.fixture
 def imports(client: httpx2.AsyncClient, config: Config) -> Imports:
     return Imports(client, config)
+
+
+async def test_rollback_is_offered_only_if_a_later_import_has_finished(
+    administrator: httpx2.AsyncClient, imports: Imports, db: Db
+) -> None:
+    application = await an_application(db)
+    first = await imports.finish(application, FILES)
+    action = f'action="/imports/{first["id"]}/rollback"'
+    assert action not in (await administrator.get(f"/imports/{first['id']}")).text
+
+    last = await imports.finish(application, FEW)
+
+    assert action in (await administrator.get(f"/imports/{first['id']}")).text
+    assert "/rollback" not in (await administrator.get(f"/imports/{last['id']}")).text
+
+
+async def test_finished_import_shows_how_many_memberships_it_changed(
+    administrator: httpx2.AsyncClient, imports: Imports, db: Db
+) -> None:
+    run = await imports.finish(await an_application(db), FILES)
+
+    page = (await administrator.get(f"/imports/{run['id']}")).text
+
+    tile = '<a href="?kind=Membership#changes"><strong>3</strong>new memberships<br>0 altered, 0 removed</a>'
+    assert tile in page
+    assert "?kind=Assignment#changes" not in page
 
 
 async def test_held_import_separates_its_reasons_and_links_to_the_removals(

@@ -8,7 +8,14 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from rolecall.application_imports import actions, changes, queries
-from rolecall.application_imports.model import ChangeType, ImportStatus, ImportType, ReadProgress, RecordKind
+from rolecall.application_imports.model import (
+    ChangeType,
+    ImportStatus,
+    ImportType,
+    ReadProgress,
+    RecordKind,
+    Tallies,
+)
 from rolecall.application_imports.read.accounting import warnings_in
 from rolecall.applications import queries as applications
 from rolecall.applications.permitted import may_import, require_import_right
@@ -74,11 +81,18 @@ async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) ->
             "why_not_continued": _why_not_continued(hold, caller) if hold else None,
             "is_live_source": await sources.find(db, run.application.id) is not None,
             "failure": await queries.failure_of(db, run.id),
+            "is_current": await queries.is_current(db, run.id),
+            "access_changes": _of_access(await changes.counts_of(db, run.id)),
             "is_over": ImportStatus(run.status) in ENDED,
             "progress": await queries.progress_of(db, run.id),
             "rejects": await queries.rejects_of(db, run.id, 1),
         },
     )
+
+
+def _of_access(counts: Tallies) -> Tallies:
+    """Return the changes of memberships and assignments, which the metrics of an import do not count."""
+    return {kind: counts[kind] for kind in (RecordKind.MEMBERSHIP, RecordKind.ASSIGNMENT) if kind in counts}
 
 
 def _why_not_continued(hold: queries.Hold, caller: Caller) -> str | None:
