@@ -141,7 +141,7 @@ async def test_supervisor_without_work_sees_empty_states(administrator: httpx2.A
 
     assert "Nothing is waiting for you" in shown["waiting"]
     assert "No event takes effect in the next 30 days" in shown["coming"]
-    assert "You have no requests" in shown["own"]
+    assert shown["own"].startswith("Requests about you 0 open No request is about you.")
     assert "No stand-in is set" in shown["stand-ins"]
 
 
@@ -166,7 +166,7 @@ async def test_employee_sees_their_access_with_the_reason_and_their_requests(
     assert "Payroll account ada Post entries High" in shown["access"]
     assert "No reason on record" in shown["access"]
     assert "Give up access : Post entries" in shown["access"]
-    assert shown["own"].startswith("Your requests 1 open All 1 #")
+    assert shown["own"].startswith("Requests about you 1 open All 1 #")
     assert 'value="0" max="3" aria-label="0 of 3 steps done"' in shown["page"]
     assert f'href="/requests/{request}"' in shown["page"]
     assert "Grace Hopper" in shown["about"]
