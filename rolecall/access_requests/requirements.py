@@ -3,7 +3,7 @@
 If no reviewer of a rule is available, the administrators respond, so that no request waits forever.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +25,15 @@ _UNAVAILABLE = {
     Responder.PROVISIONER: "no application provisioner is available",
     Responder.IDENTITY: "the identity named in the rule is not available",
 }
+# Roles instead of names: rechecks compare reasons, and names may change.
+_NAMED = {
+    Responder.SUPERVISOR: "the supervisor",
+    Responder.OWNER: "the application owner",
+    Responder.PROVISIONER: "the application provisioner",
+    Responder.IDENTITY: "the identity named in the rule",
+}
+# Why people must not review a request; `{}` is the person.
+_AFFECTED, _SUBJECT, _REPORTER = "the request affects {}", "the request is about {}", "{} made the request"
 
 _NO_RULE = "The administrators respond because the approval policy names no provisioner for this request"
 
@@ -66,8 +75,12 @@ class People(msgspec.Struct, frozen=True):
             case Responder.IDENTITY:
                 return [rule.identity_id]
 
-    def available(self, candidates: Sequence[UUID | None], excluded: set[UUID | None]) -> list[PersonReference]:
+    def available(self, candidates: Sequence[UUID | None], excluded: Container[UUID | None]) -> list[PersonReference]:
         return [PersonReference(id, self.active[id]) for id in candidates if id in self.active and id not in excluded]
+
+    def exclusion(self, candidates: Sequence[UUID | None], excluded: Mapping[UUID | None, str], who: str) -> str | None:
+        """Return why the first active candidate is excluded; None if all candidates are inactive."""
+        return next((excluded[id].format(who) for id in candidates if id in self.active and id in excluded), None)
 
 
 def reviewers_of(
@@ -76,7 +89,7 @@ def reviewers_of(
     reporter_id: UUID,
     people: People,
     conflicts: Sequence[PotentialConflict] = (),
-    in_conflict: Iterable[UUID] = (),
+    in_conflict: Iterable[UUID | None] = (),
 ) -> list[RuleReviewers]:
     """Return the required reviewers, without the reporter, the affected identity and people in conflict.
 
@@ -85,7 +98,7 @@ def reviewers_of(
     """
     raises = new.raises_access()
     risk = max((new.risk(), *(each.risk for each in conflicts)), key=list(Level).index)
-    own = {new.identity_id, reporter_id, *in_conflict}
+    own = dict.fromkeys(in_conflict, _AFFECTED) | {new.identity_id: _SUBJECT, reporter_id: _REPORTER}
     asked = []
     for rule in policy:
         if rule.applies(
@@ -95,10 +108,12 @@ def reviewers_of(
             priority=people.applications[new.application_id].priority,
             risk=risk,
         ):
-            reviewers, reason = people.available(people.candidates(rule, new), own), rule.reason
+            candidates = people.candidates(rule, new)
+            reviewers, reason = people.available(candidates, own), rule.reason
             if not reviewers:
                 reviewers = people.available(people.administrators, own) or [ADMINISTRATORS]
-                reason = f"{rule.reason}; the administrators respond because {_UNAVAILABLE[rule.responder]}"
+                why = people.exclusion(candidates, own, _NAMED[rule.responder]) or _UNAVAILABLE[rule.responder]
+                reason = f"{rule.reason}; the administrators respond because {why}"
             asked.append(RuleReviewers(rule.type, reason, reviewers))
     if new.approvals:
         asked = [*map(_met, new.approvals), *(rule for rule in asked if rule.type is not RequirementType.APPROVE)]
@@ -115,13 +130,14 @@ def _met(approval: PriorApproval) -> RuleReviewers:
     return RuleReviewers(RequirementType.APPROVE, approval.reason, [reviewer], is_met=True)
 
 
-def rule_owner(conflict: PotentialConflict, own: set[UUID | None], people: People) -> RuleReviewers:
+def rule_owner(conflict: PotentialConflict, own: Mapping[UUID | None, str], people: People) -> RuleReviewers:
     """Return the owner of a duty rule as reviewer or, if the owner is not available, the administrators."""
     reason = f"The owner of the rule {conflict.rule} approves access that would combine {' and '.join(conflict.duties)}"
     if owner := people.available([conflict.owner_id], own):
         return RuleReviewers(RequirementType.APPROVE, reason, owner, duty_rule_id=conflict.rule_id)
     instead = people.available(people.administrators, own) or [ADMINISTRATORS]
-    reason = f"{reason}; the administrators respond because the owner is not available"
+    why = people.exclusion([conflict.owner_id], own, "the owner") or "the owner is not available"
+    reason = f"{reason}; the administrators respond because {why}"
     return RuleReviewers(RequirementType.APPROVE, reason, instead, duty_rule_id=conflict.rule_id)
 
 

@@ -96,6 +96,10 @@ async def test_affected_person_is_not_asked_to_review(client: httpx2.AsyncClient
         ("Resolve", ["Alma Admin"]),
         ("Verify", ["Alma Admin"]),
     ]
+    assert [reason.rpartition("because ")[2] for _, reason, _ in await asked(client, id)] == [
+        f"the request is about the {who}"
+        for who in ("supervisor", "application owner", "application provisioner", "application owner")
+    ]
     assert await names(client, admins) == [
         ("Approve", ["Administrators"]),
         ("Resolve", ["Olga Owner"]),
@@ -114,6 +118,10 @@ async def test_reporter_is_not_asked_to_review(client: httpx2.AsyncClient, db: D
     (by_other,) = await create_requests(db, SYSTEM, [new], clock.now())
 
     assert {name for _, reviewers in await names(client, by_boss) for name in reviewers} == {"Alma Admin"}
+    assert [reason.partition("; ")[2] for _, reason, _ in await asked(client, by_boss)] == [
+        f"the administrators respond because the {who} made the request"
+        for who in ("supervisor", "application owner", "application provisioner", "application owner")
+    ]
     assert {name for _, reviewers in await names(client, by_other) for name in reviewers} == {"Bo Boss"}
 
 

@@ -9,7 +9,7 @@ import httpx2
 from rolecall.access_requests.creation import create_requests
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.accounts.model import Access
-from rolecall.core.caller import SYSTEM
+from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from rolecall.settings.policy import RequestAction
@@ -236,6 +236,26 @@ async def test_administrators_who_approve_instead_of_the_rules_owner_are_named(
     ]
     assert rule["reason"].endswith("; the administrators respond because the owner is not available")
     assert [response["reviewer"]["name"] for response in rule["responses"]] == ["Ada Hopper"]
+
+
+async def test_reason_says_that_the_owner_of_the_rule_made_the_request(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    hana = Caller(company.owner, "Hana Makinen", frozenset())
+    approvers = [NewPrivilege(header="Group", permission="Approvers")]
+    new = NewRequest(
+        action=RequestAction.ADD, application_id=company.ledger, identity_id=company.noor, privileges=approvers
+    )
+
+    (id,) = await create_requests(db, hana, [new], datetime.now(UTC))
+
+    reasons = [
+        rule["reason"]
+        for requirement in (await client.get(f"{URL}/{id}")).json()["requirements"]
+        for rule in requirement["rules"]
+    ]
+    assert [each.partition("; ")[2] for each in reasons if each.startswith("The owner of the rule")] == [
+        "the administrators respond because the owner made the request"
+    ]
 
 
 async def test_requests_made_together_are_combined_only_for_the_same_person(client: httpx2.AsyncClient, db: Db) -> None:
