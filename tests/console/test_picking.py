@@ -131,6 +131,18 @@ async def test_unknown_name_in_a_request_is_refused_with_similar_names(
     assert "Group Clerk is not known in Ledger; did you mean Clerks?" in unescape(answer.text)
 
 
+@pytest.mark.parametrize(("person", "said"), [("", "Person is required"), ("Nobody", "No person matches Nobody")])
+async def test_request_form_reports_every_problem_at_once(
+    administrator: httpx2.AsyncClient, ledger: UUID, person: str, said: str
+) -> None:
+    without = unescape((await ask(administrator, ledger, identityId=person, applicationId="")).text)
+    unknown = unescape((await ask(administrator, ledger, identityId=person, privileges="Group / Clerk")).text)
+
+    assert all(each in without for each in (said, "Application is required"))
+    assert all(each in unknown for each in (said, "did you mean Clerks?"))
+    assert '<label for="applicationId">Application <span class="quiet">(required)</span></label>' in without
+
+
 async def test_model_form_finds_groups_and_permissions(administrator: httpx2.AsyncClient, db: Db, ledger: UUID) -> None:
     form = {"name": "Wirers", "enabled": "yes", "applicationId.0": str(ledger), "groups.0": "", "permissions.0": ""}
 

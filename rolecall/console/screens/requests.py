@@ -9,7 +9,7 @@ from litestar.response.base import ASGIResponse
 from psycopg import Rollback
 
 from rolecall.access_requests import actions, queries, requests_of_person
-from rolecall.access_requests.shapes import RequestConflict
+from rolecall.access_requests.shapes import AccessRequestDetail, RequestConflict
 from rolecall.carriers import queries as carriers
 from rolecall.console import overview, record_access
 from rolecall.console import queries as console
@@ -175,6 +175,20 @@ async def _find_access(db: Db, caller: Caller, form: Form) -> HtmlPage:
     return await _form(db, {**form, "find": [""], "sameAs": [""]}, {}, found)
 
 
+async def _request_access(db: Db, caller: Caller, form: Form, facts: Facts) -> AccessRequestDetail:
+    """Create the request; report a missing or unknown person together with the problems of the other fields."""
+    raw = given(form, "action", "applicationId", "scheduledStart", "comment")
+    raw["privileges"] = [permission_in(line) for line in first(form, "privileges").splitlines() if line.strip()]
+    try:
+        if not first(form, "identityId"):
+            raise Invalid.on("identityId", "Person is required")
+        named = await with_people(db, form, "identityId", caller=caller)
+    except Invalid as error:
+        others = await actions.problems_without_target(db, raw, facts)
+        raise Invalid(*error.problems, *others) from None
+    return await actions.request_access(db, caller, raw | given(named, "identityId"), facts)
+
+
 @screen("POST", "/requests/new", scope=Scope.ACCESS_REQUESTS_WRITE, limits=OWN)
 async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     form = {**form, "privileges": [with_lines(first(form, "privileges"), form.get("pick", []))]}
@@ -183,10 +197,7 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
     would: list[RequestConflict] = []
     try:
         async with db.transaction() as made:
-            named = await with_people(db, form, "identityId", caller=caller)
-            raw = given(named, "action", "applicationId", "identityId", "scheduledStart", "comment")
-            raw["privileges"] = [permission_in(line) for line in first(form, "privileges").splitlines() if line.strip()]
-            request = await actions.request_access(db, caller, raw, facts)
+            request = await _request_access(db, caller, form, facts)
             would = (await queries.conflicts_of(db, request.id)).conflicts
             # Undo the request if the person has not confirmed its conflicts.
             if not _is_confirmed(form, would):

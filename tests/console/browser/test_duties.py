@@ -65,7 +65,7 @@ async def ask_for_access(visit: Visit) -> None:
     await visit.go("/requests/new")
     page = visit.page
     await page.get_by_label("Person (required)").fill("Finn Santos")
-    await page.get_by_label("Application", exact=True).select_option(label="Payroll")
+    await page.get_by_label("Application (required)").select_option(label="Payroll")
     await page.get_by_label("Groups and permissions").fill("Clerks")
     await visit.press("Send request")
     await visit.sees("The request has not been sent yet: it would create 1 conflict of duties.")

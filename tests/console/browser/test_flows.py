@@ -359,7 +359,7 @@ async def test_supervisor_requests_a_change_and_creates_an_event_from_the_home_p
 
     await page.get_by_role("link", name="Request a change for Emma Ployee").click()
     await page.get_by_label("Action").select_option("Remove")
-    await page.get_by_label("Application", exact=True).select_option(str(application))
+    await page.get_by_label("Application (required)").select_option(str(application))
     await visit.press("Send request")
     await visit.sees("Remove access for Emma Ployee")
     await visit.go("/")

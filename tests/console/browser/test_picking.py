@@ -18,7 +18,7 @@ async def test_request_form_finds_access_by_name_and_access_of_another_person(vi
     page = visit.page
     await visit.go("/requests/new")
     await page.get_by_label("Person (required)").fill(f"nora.{suffix}@example.com")
-    await page.get_by_label("Application", exact=True).select_option(label=f"Wire bank {suffix}")
+    await page.get_by_label("Application (required)").select_option(label=f"Wire bank {suffix}")
 
     await page.get_by_label("Find a group or permission").fill("approve wires")
     if not visit.has_scripts:
