@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.accounts.model import PermissionName
+from rolecall.accounts.model import Access, PermissionName
 from rolecall.accounts.naming import look_up_permissions
 from rolecall.console import finding
 from rolecall.console.forms import first
@@ -33,6 +33,8 @@ class AccessChoice(msgspec.Struct, frozen=True):
     is_group: bool
     risk: Level
     is_chosen: bool = False
+    # How the person whom the form is about already holds it: "held", or "held through" a group.
+    held: str = ""
 
 
 class FoundAccess(msgspec.Struct, frozen=True):
@@ -88,6 +90,20 @@ async def access_like(db: Db, application_id: UUID | None, words: str) -> FoundA
         " If you know the full name, enter it on a line of its own",
         words,
     )
+
+
+async def with_held(db: Db, found: FoundAccess, application_id: UUID | None, person_id: UUID) -> FoundAccess:
+    """Mark the choices that the person already holds in the application, directly or through a group."""
+    held = dict[str, str]()
+    for there in (await access_of(db, person_id, None)).applications:
+        for account in there.accounts if there.application.id == application_id else ():
+            for entry in account.access:
+                line = line_of(PermissionName(entry.header, entry.section, entry.permission))
+                # Direct access takes precedence over access through groups.
+                if entry.access is not Access.NONE and (line not in held or not entry.path):
+                    held[line] = f"held through {entry.group}" if entry.path else "held"
+    choices = [msgspec.structs.replace(one, held=held.get(one.line, "")) for one in found.choices]
+    return msgspec.structs.replace(found, choices=choices)
 
 
 async def access_as(db: Db, application_id: UUID | None, field: str, words: str, caller: Caller) -> FoundAccess:

@@ -143,6 +143,32 @@ async def test_request_form_reports_every_problem_at_once(
     assert '<label for="applicationId">Application <span class="quiet">(required)</span></label>' in without
 
 
+async def test_request_form_marks_held_access(administrator: httpx2.AsyncClient, ledger: UUID) -> None:
+    async def chips(**fields: str) -> list[str]:
+        page = (await ask(administrator, ledger, **fields)).text
+        return re.findall(r'<span class="chip ">(held[^<]*)</span>', page)
+
+    assert await chips(identityId="Ada Ledger", find="clo") == ["held"]
+    assert await chips(identityId="Ada Ledger", find="appro") == ["held through Clerks"] * 2
+    assert await chips(identityId="Nobody", find="clo") == []
+
+
+async def test_request_that_changes_nothing_requires_confirmation(
+    administrator: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
+    fields = {"identityId": "Ada Ledger", "privileges": "Books / Close\nWires / Approve"}
+
+    asked = await ask(administrator, ledger, **fields)
+    confirmed = [unescape(each) for each in re.findall('name="confirmed" value="([^"]*)"', asked.text)]
+    before = await fetch_value(db, "SELECT count(*) FROM access_requests")
+    sent = await ask(administrator, ledger, **fields, confirmed=confirmed)
+
+    assert "it would change nothing" in asked.text
+    assert "Close: access is already Grant." in asked.text
+    assert "Approve: access is already Grant, held through Clerks" in unescape(asked.text)
+    assert (asked.status_code, before, sent.status_code) == (200, 0, 303)
+
+
 async def test_model_form_finds_groups_and_permissions(administrator: httpx2.AsyncClient, db: Db, ledger: UUID) -> None:
     form = {"name": "Wirers", "enabled": "yes", "applicationId.0": str(ledger), "groups.0": "", "permissions.0": ""}
 

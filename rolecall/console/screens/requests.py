@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -9,9 +10,9 @@ from litestar.response.base import ASGIResponse
 from psycopg import Rollback
 
 from rolecall.access_requests import actions, queries, requests_of_person
-from rolecall.access_requests.shapes import AccessRequestDetail, RequestConflict
+from rolecall.access_requests.shapes import AccessRequestDetail, Privilege, RequestConflict
 from rolecall.carriers import queries as carriers
-from rolecall.console import overview, record_access
+from rolecall.console import finding, overview, record_access
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import (
@@ -27,7 +28,7 @@ from rolecall.console.forms import (
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form, some_words
 from rolecall.console.model import Person
-from rolecall.console.picking import FoundAccess, access_as, access_like, is_searched, with_lines
+from rolecall.console.picking import FoundAccess, access_as, access_like, is_searched, with_held, with_lines
 from rolecall.console.request_details import AWAITED, shown_request
 from rolecall.console.streams import changes, stream_response
 from rolecall.core.caller import Caller, Scope
@@ -149,10 +150,12 @@ async def _form(
     problems: dict[str, str],
     found: FoundAccess | None = None,
     conflicts: Sequence[RequestConflict] = (),
+    unchanged: Sequence[Privilege] = (),
 ) -> HtmlPage:
     values = {
         "conflicts": conflicts,
-        "confirmations": _confirmations(form, conflicts),
+        "unchanged": unchanged,
+        "confirmations": _confirmations(form, conflicts, unchanged),
         "form": shown(form),
         "problems": problems,
         "found": found,
@@ -171,6 +174,10 @@ async def _find_access(db: Db, caller: Caller, form: Form) -> HtmlPage:
         )
     except Invalid as error:
         return await _form(db, form, problems_by_field(error))
+    # While the person is missing or unknown, no choice is marked as held.
+    with suppress(Invalid):
+        about = UUID(await finding.the_person(db, "identityId", first(form, "identityId"), caller))
+        found = await with_held(db, found, application, about)
     # Empty the search fields: with a person in `sameAs`, sending the form would search again and create no request.
     return await _form(db, {**form, "find": [""], "sameAs": [""]}, {}, found)
 
@@ -194,29 +201,40 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
     form = {**form, "privileges": [with_lines(first(form, "privileges"), form.get("pick", []))]}
     if first(form, "search") or is_searched(form) or first(form, "sameAs"):
         return await _find_access(db, caller, form)
-    would: list[RequestConflict] = []
+    would, unchanged = list[RequestConflict](), list[Privilege]()
     try:
         async with db.transaction() as made:
             request = await _request_access(db, caller, form, facts)
             would = (await queries.conflicts_of(db, request.id)).conflicts
-            # Undo the request if the person has not confirmed its conflicts.
-            if not _is_confirmed(form, would):
+            unchanged = _unchanged(request)
+            # Undo the request if the person has not confirmed its conflicts, or that it changes nothing.
+            if not _is_confirmed(form, would, unchanged):
                 raise Rollback(made)
     except Invalid as error:
         return await _form(db, form, problems_by_field(error))
-    if not _is_confirmed(form, would):
-        return await _form(db, form, {}, conflicts=would)
+    if not _is_confirmed(form, would, unchanged):
+        return await _form(db, form, {}, conflicts=would, unchanged=unchanged)
     return SeeOther(f"/requests/{request.id}", f"Request #{request.number} was sent. It is {request.status}")
 
 
-def _is_confirmed(form: Form, conflicts: Sequence[RequestConflict]) -> bool:
-    return _confirmations(form, conflicts) <= set(form.get("confirmed", []))
+def _unchanged(request: AccessRequestDetail) -> list[Privilege]:
+    """Return the privileges of a request that changes none of them; an empty list if it changes any."""
+    changes = any(each.initial_access != each.requested_access for each in request.target.privileges)
+    return [] if changes else request.target.privileges
 
 
-def _confirmations(form: Form, conflicts: Sequence[RequestConflict]) -> set[str]:
-    """Return, for each conflict, a string that identifies what the person confirms: rule, duties, person and access."""
+def _is_confirmed(form: Form, conflicts: Sequence[RequestConflict], unchanged: Sequence[Privilege]) -> bool:
+    return _confirmations(form, conflicts, unchanged) <= set(form.get("confirmed", []))
+
+
+def _confirmations(form: Form, conflicts: Sequence[RequestConflict], unchanged: Sequence[Privilege]) -> set[str]:
+    """Return strings that identify what the person confirms.
+
+    These are, for each conflict, rule, duties, person and access; if the request changes nothing, person and access.
+    """
     asked = [first(form, name) for name in ("identityId", "action", "applicationId", "privileges")]
-    return {" ".join(" ".join([str(each.rule_id), *each.duties, *asked]).split()) for each in conflicts}
+    doubts = [[str(each.rule_id), *each.duties] for each in conflicts] + ([["unchanged"]] if unchanged else [])
+    return {" ".join(" ".join([*doubt, *asked]).split()) for doubt in doubts}
 
 
 @screen("GET", "/requests/{id:str}", scope=Scope.ACCESS_REQUESTS_READ, limits=RecordType.REQUEST)
