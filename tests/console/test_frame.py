@@ -53,6 +53,10 @@ async def test_navigation_shows_only_groups_that_the_role_may_see(
     assert navigation((await administrator.get("/")).text) == groups
 
 
+async def test_key_help_names_the_keys_of_every_system(administrator: httpx2.AsyncClient) -> None:
+    assert "<kbd>/</kbd>, <kbd>Ctrl K</kbd> or <kbd>⌘ K</kbd></dt><dd>search" in (await administrator.get("/")).text
+
+
 async def test_navigation_counts_only_requests_that_wait_for_the_person(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
