@@ -33,6 +33,30 @@ class Scope(StrEnum):
     BOUNCES_WRITE = "bounces:write"
 
 
+# What each scope permits, for people who create a token.
+SCOPE_DESCRIPTIONS = {
+    Scope.APPLICATIONS_READ: "See applications, accounts, groups, permissions and reports",
+    Scope.IMPORTS_READ: "See imports with their files, logs and changes",
+    Scope.IMPORTS_WRITE: "Upload files, and start, cancel, continue and roll back imports",
+    Scope.IDENTITIES_READ: "See people and their access",
+    Scope.IDENTITIES_WRITE: "Change people and their supervisors, also by imports from the source of people",
+    Scope.PERSONNEL_EVENTS_READ: "See and preview personnel events",
+    Scope.PERSONNEL_EVENTS_WRITE: "Create, assign, change and cancel personnel events",
+    Scope.ACCESS_REQUESTS_READ: "See access requests, access models and stand-ins",
+    Scope.ACCESS_REQUESTS_WRITE: "Create and decide access requests, and set stand-ins",
+    Scope.DUTIES_READ: "See duties, rules and conflicts",
+    Scope.DUTIES_WRITE: "Change duties and rules, and approve exceptions",
+    Scope.REVIEWS_READ: "See access reviews and their items",
+    Scope.REVIEWS_WRITE: "Create reviews and decide about their items",
+    Scope.WEBHOOKS_MANAGE: "See and change webhooks, and resend deliveries",
+    Scope.CONFIG_MANAGE: "Change applications, sources, access models, reports and settings",
+    Scope.TOKENS_MANAGE: "See, create and revoke tokens",
+    Scope.AUDIT_READ: "See and verify the audit log",
+    Scope.NOTIFICATIONS_OWN: "See and change the notifications of the person who creates the token",
+    Scope.BOUNCES_WRITE: "Report bounced mail",
+}
+
+
 class Caller(msgspec.Struct, frozen=True):
     """An API token, a person signed in to the console, `SYSTEM` or `NOBODY`.
 

@@ -4,6 +4,7 @@ import asyncio
 
 import httpx2
 
+from rolecall.core.caller import SCOPE_DESCRIPTIONS, Scope
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.settings import queries as settings
 from tests.builders import a_token
@@ -19,6 +20,15 @@ async def test_token_revoked_in_the_console_is_rejected_on_the_next_request(
     await administrator.post(f"/settings/tokens/{token.id}/revoke")
 
     assert (await administrator.get("/api/identities", headers=theirs)).status_code == 401
+
+
+async def test_form_of_a_token_explains_every_scope_and_the_default(administrator: httpx2.AsyncClient) -> None:
+    page = (await administrator.get("/settings/tokens")).text
+
+    assert "By default, a token may read everything, import files and change personnel events." in page
+    assert set(SCOPE_DESCRIPTIONS) == set(Scope)
+    for scope, description in SCOPE_DESCRIPTIONS.items():
+        assert f'{scope}<span class="quiet small block">{description}</span>' in page
 
 
 async def test_concurrently_added_rules_are_all_kept(administrator: httpx2.AsyncClient, db: Db) -> None:

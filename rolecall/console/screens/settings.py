@@ -10,7 +10,7 @@ from rolecall.console import forms, queries
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form
-from rolecall.core.caller import Caller, Scope
+from rolecall.core.caller import SCOPE_DESCRIPTIONS, Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
@@ -157,7 +157,7 @@ async def _tokens_page(db: Db, page: int, form: Form, problems: dict[str, str]) 
         "query": {"page": page},
         "form": forms.shown(form),
         "chosen": form.get("scopes", []),
-        "scopes": list(Scope),
+        "scopes": SCOPE_DESCRIPTIONS,
         "problems": problems,
     }
     return HtmlPage("tokens.html", values, 400 if problems else 200)
