@@ -300,7 +300,10 @@ class ListedApplication(msgspec.Struct, frozen=True):
     import_id: UUID | None
     import_number: int | None
     import_status: str | None
-    import_end: datetime | None
+    # The last finished import, which the data of the application is from.
+    finished_id: UUID | None
+    finished_number: int | None
+    finished_at: datetime | None
     accounts: int
     permissions: int
 
@@ -308,12 +311,15 @@ class ListedApplication(msgspec.Struct, frozen=True):
 async def beside_applications(db: Db, ids: Sequence[UUID]) -> dict[UUID, ListedApplication]:
     rows = await fetch_rows(
         db,
-        """SELECT a.id, c.name, r.id, r.number, r.status, r.build_end, coalesce(t.accounts, 0),
+        """SELECT a.id, c.name, r.id, r.number, r.status, f.id, f.number, f.build_end, coalesce(t.accounts, 0),
                   coalesce(t.permissions, 0)
            FROM applications a LEFT JOIN connectors c ON c.application_id = a.id
            LEFT JOIN application_totals t ON t.application_id = a.id
-           LEFT JOIN LATERAL (SELECT id, number, status, build_end FROM application_imports
+           LEFT JOIN LATERAL (SELECT id, number, status FROM application_imports
                               WHERE application_id = a.id ORDER BY number DESC LIMIT 1) AS r ON true
+           LEFT JOIN LATERAL (SELECT id, number, build_end FROM application_imports
+                              WHERE application_id = a.id AND status = 'Finished'
+                              ORDER BY number DESC LIMIT 1) AS f ON true
            WHERE a.id = ANY(%(ids)s)""",
         ids=list(ids),
     )

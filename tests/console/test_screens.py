@@ -243,6 +243,21 @@ async def test_failed_schedule_is_shown_on_the_application_and_the_home_page(
     assert "scheduled import failed" not in (await administrator.get(f"/applications/{wiki}")).text
 
 
+async def test_list_of_applications_names_the_finished_import_that_its_data_is_from(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    wiki = await an_application(db, "Wiki")
+    finished = await an_import(db, wiki, "Finished", build_end="2026-10-01T08:00:00Z")
+    canceled = await an_import(db, wiki, "Canceled", build_end="2026-10-02T08:00:00Z")
+
+    page = (await administrator.get("/applications")).text
+
+    assert '<th scope="col">Last import</th><th scope="col">Data from</th>' in page
+    assert re.search(rf'/imports/{canceled}">#\d+</a> <span class="status[^>]*>Canceled', page)
+    assert re.search(rf'/imports/{finished}">#\d+</a> <time [^>]*>1 Oct 2026, 08:00 UTC</time>', page)
+    assert "2 Oct 2026" not in page
+
+
 async def test_long_log_says_how_to_read_all_of_it(administrator: httpx2.AsyncClient, db: Db) -> None:
     run = await an_import(db, status="Finished")
     await execute(
