@@ -258,6 +258,17 @@ async def test_list_of_applications_names_the_finished_import_that_its_data_is_f
     assert "2 Oct 2026" not in page
 
 
+async def test_import_canceled_before_it_started_is_never_started_in_the_list_and_on_its_page(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    run = await an_import(db, status="Canceled", build_start=None)
+
+    assert '<span class="quiet">never</span>' in (await administrator.get("/imports")).text
+    assert '<dt>Started</dt><dd><span class="quiet">never</span></dd>' in (
+        await administrator.get(f"/imports/{run}")
+    ).text
+
+
 async def test_long_log_says_how_to_read_all_of_it(administrator: httpx2.AsyncClient, db: Db) -> None:
     run = await an_import(db, status="Finished")
     await execute(
