@@ -8,7 +8,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,15 @@ def _date(moment: datetime | None, zone: ZoneInfo) -> Markup:
     if moment is None:
         return Markup("—")
     day = clock.local(moment, zone).date()
+    return Markup('<time datetime="{0}">{1}</time>').format(day.isoformat(), f"{day.day} {day:%b %Y}")
+
+
+def _imported_day(text: str) -> Markup:
+    """Return the day of an imported time as HTML; times that cannot be parsed are shown as they are."""
+    try:
+        day = date.fromisoformat(text[:10])
+    except ValueError:
+        return _shown(text)
     return Markup('<time datetime="{0}">{1}</time>').format(day.isoformat(), f"{day.day} {day:%b %Y}")
 
 
@@ -240,6 +249,7 @@ _environment.filters |= {
     "when": _when,
     "day": _day,
     "date": _date,
+    "imported_day": _imported_day,
     "distance": _distance,
     "shown": _shown,
     "marked": marked,

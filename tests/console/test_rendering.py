@@ -32,6 +32,17 @@ def test_value_of_a_change_is_written_in_words(value: object, words: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("2026-11-03T08:00:00Z", '<time datetime="2026-11-03">3 Nov 2026</time>'),
+        ("last week", "last week"),
+    ],
+)
+def test_imported_day_is_written_like_other_days(text: str, words: str) -> None:
+    assert FILTERS["imported_day"](text) == words
+
+
+@pytest.mark.parametrize(
     ("name", "words"),
     [("isIdentitySource", "Is identity source"), ("emailAddress", "E-mail address"), ("ownerId", "Owner ID")],
 )

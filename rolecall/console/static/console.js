@@ -1,11 +1,13 @@
 // Progressive enhancement: every page works without this script.
 
+// Write dates as the server does in texts and charts (16 Nov 2026), so that one page has one format.
+const LOCALE = "en-GB";
 // Create the formatters once, because creating one is slower than formatting all times of a page.
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const day = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium" });
 // A calendar day is the same in every time zone.
-const date = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
-const minute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const date = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeZone: "UTC" });
+const exact = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "long" });
+const minute = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "short" });
 
 function localTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]:not([data-local])")) {

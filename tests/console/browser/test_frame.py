@@ -1,5 +1,7 @@
 """Test the frame and lists in a browser: selecting, sorting, printing and narrow windows."""
 
+import re
+
 from playwright.async_api import expect
 
 from rolecall.core.db import Db, execute
@@ -101,3 +103,10 @@ async def test_window_narrower_than_960_px_shows_navigation_as_a_menu(visit: Vis
 
     await page.wait_for_url("**/applications")
     await expect(page.locator("#nav")).to_be_hidden()
+
+
+async def test_script_writes_times_in_the_format_of_the_server(scripted: Visit) -> None:
+    await scripted.go("/imports")
+
+    day = re.compile(r"\d{1,2} \w{3,4} \d{4}, \d\d:\d\d")
+    await expect(scripted.page.locator("main td time[data-local]").first).to_have_text(day)
