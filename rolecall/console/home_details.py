@@ -15,6 +15,7 @@ from rolecall.accounts.model import Access
 from rolecall.applications import queries as applications
 from rolecall.console.model import Person
 from rolecall.console.queries import EventOfDay
+from rolecall.console.request_details import and_list, pending_rules
 from rolecall.core.db import Db, fetch_rows
 from rolecall.effective_access.shapes import ApplicationAccess
 from rolecall.entitlements import queries as entitlements
@@ -64,15 +65,8 @@ async def waits_of(db: Db, items: Sequence[AccessRequestItem]) -> dict[UUID, str
 
 def _waits(request: AccessRequestDetail) -> str:
     awaited = next((type for type, status in AWAITED.items() if status == request.status), None)
-    names = dict.fromkeys(
-        answer.reviewer.name
-        for requirement in request.requirements
-        if requirement.type == awaited
-        for rule in requirement.rules
-        if all(each.response != Response.APPROVED for each in rule.responses)
-        for answer in rule.responses
-    )
-    return f"Waits for {', '.join(names)} {_TO[awaited]}" if awaited and names else ""
+    rules = pending_rules(request, awaited)
+    return f"Waits for {and_list(rules)} {_TO[awaited]}" if awaited and rules else ""
 
 
 def reasons(waiting: Sequence[tuple[RequirementType, AccessRequestDetail]], person: Person) -> dict[UUID, str]:

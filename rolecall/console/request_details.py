@@ -1,5 +1,6 @@
 """Collect the data for the page of a request: its steps, its pending reviewers, and what the person may do."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -72,7 +73,7 @@ async def shown_request(db: Db, request: AccessRequestDetail, person: Person) ->
         "is_alone": standing.is_alone and not standing.is_independent(mine),
         "stands_in_for": waits_for.get(mine) if mine and (mine, awaited) in person.caller().stands_in_for else None,
         "is_own": standing.is_reporter or standing.is_affected,
-        "waits_for": _waits_for(request, awaited, carrying),
+        "waits_for": and_list(_waits_for(request, awaited, carrying)),
         "may_snooze": not _why_not(model.SNOOZE, status, standing),
         "may_assign": may_take(standing) and not _why_not(model.ASSIGN, status, standing),
         "refused": _refused(status, standing),
@@ -111,8 +112,7 @@ def _waits_for(
     """Return what the request is waiting for: people, the carrier, or the import that verifies the change."""
     if type is RequirementType.RESOLVE and carrying and carrying.is_expected:
         return [HELD_BY_BRAKE if carrying.state is CarriedState.HELD else BY_CARRIER]
-    reviewers = pending_reviewers(request, type)
-    return [PROVING if id == SYSTEM.id else name for id, name in reviewers.items()]
+    return pending_rules(request, type)
 
 
 async def _followed(
@@ -122,7 +122,8 @@ async def _followed(
     if carrying is None or carrying.state is CarriedState.HELD or awaited not in _WITHOUT_PEOPLE:
         return None
     waits_for = _waits_for(request, awaited, carrying)
-    return await carriers.progress_mark(db, request.id) if {BY_CARRIER, PROVING} & set(waits_for) else None
+    is_at_work = any(part == BY_CARRIER or PROVING in part.split(" or ") for part in waits_for)
+    return await carriers.progress_mark(db, request.id) if is_at_work else None
 
 
 def _proof(request: AccessRequestDetail) -> str | None:
@@ -141,7 +142,7 @@ def _milestones(
         RequirementType.RESOLVE: ("Provisioned", request.resolved_on),
         RequirementType.VERIFY: ("Verified", request.verified_on),
     }
-    named = {type: " or ".join(_waits_for(request, type, carrying)) for type in steps}
+    named = {type: and_list(_waits_for(request, type, carrying)) for type in steps}
     # The API detail has no creation date, but the activity begins when the request is created.
     asked = min((entry.created_date for entry in request.activity), default=None)
     return [
@@ -167,6 +168,30 @@ def _refused(status: WorkStatus, standing: permitted.Standing) -> dict[str, list
         if status in move.allowed and (reason := permitted.refusal(standing, move)):
             reasons.setdefault(reason, []).append(name)
     return reasons
+
+
+def and_list(names: Sequence[str]) -> str:
+    """Join names in one sentence: `Ada, Bob and Eve`; with a comma before `and` if a part contains `or`."""
+    *others, last = names or [""]
+    if not others:
+        return last
+    return f"{', '.join(others)}{',' if any(' or ' in name for name in names) else ''} and {last}"
+
+
+def pending_rules(request: AccessRequestDetail, awaited: RequirementType | None) -> list[str]:
+    """Return, for each unmet rule of the awaited type, the names of its reviewers; any one of them meets it."""
+    found = [
+        " or ".join(
+            PROVING if answer.reviewer.id == SYSTEM.id else answer.reviewer.name
+            for answer in rule.responses
+            if answer.response == model.Response.PENDING
+        )
+        for requirement in request.requirements
+        if requirement.type == awaited
+        for rule in requirement.rules
+        if all(answer.response != model.Response.APPROVED for answer in rule.responses)
+    ]
+    return [names for names in dict.fromkeys(found) if names]
 
 
 def pending_reviewers(request: AccessRequestDetail, awaited: RequirementType | None) -> dict[UUID, str]:

@@ -235,7 +235,7 @@ async def test_employee_sees_for_whom_their_request_waits(
 
     shown = await home(administrator, db, team.ada)
 
-    assert "Waits for Grace Hopper, " in shown["own"]
+    assert "Waits for Grace Hopper and " in shown["own"]
     assert shown["own"].endswith(" to approve it")
 
 

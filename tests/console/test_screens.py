@@ -264,9 +264,9 @@ async def test_import_canceled_before_it_started_is_never_started_in_the_list_an
     run = await an_import(db, status="Canceled", build_start=None)
 
     assert '<span class="quiet">never</span>' in (await administrator.get("/imports")).text
-    assert '<dt>Started</dt><dd><span class="quiet">never</span></dd>' in (
-        await administrator.get(f"/imports/{run}")
-    ).text
+    assert (
+        '<dt>Started</dt><dd><span class="quiet">never</span></dd>' in (await administrator.get(f"/imports/{run}")).text
+    )
 
 
 async def test_long_log_says_how_to_read_all_of_it(administrator: httpx2.AsyncClient, db: Db) -> None:

@@ -11,7 +11,7 @@ from rolecall.console.forms import first, given
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form
 from rolecall.console.model import Person
-from rolecall.console.request_details import VERBS, may_take, pending_reviewers, reviewer_for
+from rolecall.console.request_details import VERBS, and_list, may_take, pending_reviewers, pending_rules, reviewer_for
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db
@@ -31,8 +31,8 @@ def _said(request: AccessRequestDetail, form: Form) -> str:
     """Return a notice about the effect of the response; the request may still wait for other reviewers."""
     type = RequirementType(first(form, "type"))
     verb = model.RESPONSE_VERBS[type, model.Response(first(form, "response"))]
-    others = pending_reviewers(request, type).values() if request.status == model.AWAITED[type] else []
-    after = f"It still waits for {', '.join(others)}" if others else f"It is {request.status}"
+    others = pending_rules(request, type) if request.status == model.AWAITED[type] else []
+    after = f"It still waits for {and_list(others)}" if others else f"It is {request.status}"
     return f"You {verb} request #{request.number}. {after}"
 
 
