@@ -72,7 +72,7 @@ async def shown_request(db: Db, request: AccessRequestDetail, person: Person) ->
         "asked": awaited if may_respond else None,
         "is_alone": standing.is_alone and not standing.is_independent(mine),
         "stands_in_for": waits_for.get(mine) if mine and (mine, awaited) in person.caller().stands_in_for else None,
-        "is_own": standing.is_reporter or standing.is_affected,
+        "own_reason": own_reason(standing),
         "waits_for": and_list(_waits_for(request, awaited, carrying)),
         "may_snooze": not _why_not(model.SNOOZE, status, standing),
         "may_assign": may_take(standing) and not _why_not(model.ASSIGN, status, standing),
@@ -89,6 +89,13 @@ def may_take(standing: permitted.Standing) -> bool:
     A person who is alone (`Standing.is_alone`) can take any request.
     """
     return standing.is_alone or not (standing.is_reporter or standing.is_affected)
+
+
+def own_reason(standing: permitted.Standing) -> str:
+    """Return why the request counts as the person's own; empty if it does not."""
+    if standing.is_reporter:
+        return "You made this request, which affects you" if standing.is_affected else "You made this request"
+    return "This request affects you" if standing.is_affected else ""
 
 
 def reviewer_for(

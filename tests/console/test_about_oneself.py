@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import httpx2
+import pytest
 
 from rolecall.access_requests import permitted
 from rolecall.access_requests import queries as requests
@@ -50,6 +51,24 @@ async def test_person_cannot_cancel_or_snooze_a_request_that_others_made_about_t
     for said in (canceled, snoozed):
         assert said.count(permitted.REPORTED_BY_OTHERS) == 2
     assert await status_of(db, "access_requests", id) == "Open"
+
+
+@pytest.mark.parametrize(
+    ("reports", "is_affected", "words"),
+    [
+        (True, False, "You made this request, so another person must decide."),
+        (False, True, "This request affects you, so another person must decide."),
+        (True, True, "You made this request, which affects you, so another person must decide."),
+    ],
+)
+async def test_page_of_an_own_request_says_why_another_person_must_decide(
+    administrator: httpx2.AsyncClient, db: Db, *, reports: bool, is_affected: bool, words: str
+) -> None:
+    id = await an_access_request(db, **({"identity_id": await me(db)} if is_affected else {}))
+    if reports:
+        await execute(db, "UPDATE access_requests SET reporter_id = %(me)s WHERE id = %(id)s", me=await me(db), id=id)
+
+    assert words in (await administrator.get(f"/requests/{id}")).text
 
 
 async def test_person_can_cancel_their_own_requests_and_requests_about_others(

@@ -11,7 +11,15 @@ from rolecall.console.forms import first, given
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form
 from rolecall.console.model import Person
-from rolecall.console.request_details import VERBS, and_list, may_take, pending_reviewers, pending_rules, reviewer_for
+from rolecall.console.request_details import (
+    VERBS,
+    and_list,
+    may_take,
+    own_reason,
+    pending_reviewers,
+    pending_rules,
+    reviewer_for,
+)
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db
@@ -68,8 +76,9 @@ async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts:
 
 @screen("POST", "/requests/{id:str}/assign", scope=Scope.ACCESS_REQUESTS_WRITE, limits=RecordType.REQUEST)
 async def assign(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
-    if not may_take(await permitted.standing_of(db, caller.id, known_guid("AccessRequest", id))):
-        raise Conflict("You made this request or it is about you, so another person must carry it out")
+    standing = await permitted.standing_of(db, caller.id, known_guid("AccessRequest", id))
+    if not may_take(standing):
+        raise Conflict(f"{own_reason(standing)}, so another person must carry it out")
     request = await actions.assign(db, caller, id, {"assigneeId": str(caller.id)}, facts)
     return SeeOther(_after(form, id), f"Request #{request.number} is assigned to you")
 
