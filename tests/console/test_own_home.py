@@ -57,7 +57,8 @@ async def test_supervisor_sees_their_people_with_counts_of_access_and_unusual_fa
     shown = await home(administrator, db, team.grace)
 
     assert shown["team"].startswith("Your people 2")
-    assert "Ada Lovelace Clerk 1 without a reason 1 Request a change for Ada Lovelace" in shown["team"]
+    assert "Ada Lovelace Clerk 1 entitlement without a reason 1 Request a change for Ada Lovelace" in shown["team"]
+    assert "Person Notes Entitlements" in shown["team"]
     assert "Bob Builder" in shown["team"]
     assert f'href="/requests/new?identityId={team.ada}"' in shown["page"]
 
@@ -121,7 +122,7 @@ async def test_unexplained_access_is_counted_for_direct_and_indirect_reports(
     shown = await home(administrator, db, team.grace)
 
     assert shown["team"].startswith("Your people 13")
-    assert shown["team"].count("1 without a reason") == 10
+    assert shown["team"].count("1 entitlement without a reason") == 10
     assert "3 more people , 1 with something to note." in shown["team"]
 
 
