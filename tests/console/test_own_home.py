@@ -63,6 +63,17 @@ async def test_supervisor_sees_their_people_with_counts_of_access_and_unusual_fa
     assert f'href="/requests/new?identityId={team.ada}"' in shown["page"]
 
 
+async def test_list_of_people_has_the_name_that_the_menu_gives_it(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    everyone = (await administrator.get("/identities")).text
+    await sign_in(administrator, db, team.grace)
+    mine = (await administrator.get("/identities")).text
+
+    assert "<h1>People <span" in everyone
+    assert "<h1>My people <span" in mine
+
+
 async def test_supervisor_sees_waiting_requests_and_upcoming_events(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
