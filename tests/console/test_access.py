@@ -304,6 +304,22 @@ async def test_search_finds_groups_permissions_and_accounts(
     assert kind in found
 
 
+async def test_list_of_accounts_says_since_when_the_days_count(administrator: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    await execute(db, "UPDATE accounts SET match = 'Unmatched', pin = NULL WHERE username = 'bo'")
+    await execute(db, "UPDATE account_versions SET last_login = '2020-01-01T00:00:00Z' WHERE name <> 'bo'")
+
+    unmatched = await text_of(administrator, "/accounts", search="bo")
+    dormant = await text_of(administrator, "/accounts", dormantDays="90")
+    gone = "UPDATE identities SET status = 'Disabled', inactivated_date = '2026-01-01' WHERE last_name = 'Ledger'"
+    await execute(db, gone)
+    left = await text_of(administrator, "/accounts", leaver="true")
+
+    assert "0 days since it became unmatched" in unmatched
+    assert "days since the last login" in dormant
+    assert "days since the person left" in left
+
+
 async def test_home_counts_accounts_that_need_attention(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db
 ) -> None:
