@@ -1,5 +1,6 @@
 """Test which actions people cannot take on requests and events about themselves."""
 
+from typing import Any
 from uuid import UUID
 
 import httpx2
@@ -64,7 +65,8 @@ async def test_person_cannot_cancel_or_snooze_a_request_that_others_made_about_t
 async def test_page_of_an_own_request_says_why_another_person_must_decide(
     administrator: httpx2.AsyncClient, db: Db, *, reports: bool, is_affected: bool, words: str
 ) -> None:
-    id = await an_access_request(db, **({"identity_id": await me(db)} if is_affected else {}))
+    affected: dict[str, Any] = {"identity_id": await me(db)} if is_affected else {}
+    id = await an_access_request(db, **affected)
     if reports:
         await execute(db, "UPDATE access_requests SET reporter_id = %(me)s WHERE id = %(id)s", me=await me(db), id=id)
 
