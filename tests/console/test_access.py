@@ -311,6 +311,8 @@ async def test_list_of_accounts_says_since_when_the_days_count(administrator: ht
 
     unmatched = await text_of(administrator, "/accounts", search="bo")
     dormant = await text_of(administrator, "/accounts", dormantDays="90")
+    page = (await administrator.get("/accounts")).text
+    assert 'size="26" placeholder="Username, name or e-mail"' in page
     gone = "UPDATE identities SET status = 'Disabled', inactivated_date = '2026-01-01' WHERE last_name = 'Ledger'"
     await execute(db, gone)
     left = await text_of(administrator, "/accounts", leaver="true")

@@ -31,6 +31,13 @@ async def test_form_of_a_token_explains_every_scope_and_the_default(administrato
         assert f'{scope}<span class="quiet small block">{description}</span>' in page
 
 
+async def test_e_mail_of_people_and_roles_has_a_heading_and_room(administrator: httpx2.AsyncClient) -> None:
+    page = (await administrator.get("/settings/people")).text
+
+    assert '<th scope="col">E-mail and role</th>' in page
+    assert 'name="email" size="30"' in page
+
+
 async def test_concurrently_added_rules_are_all_kept(administrator: httpx2.AsyncClient, db: Db) -> None:
     wanted = {"One looks", "Another looks"}
     rules = [{"type": "Approve", "reason": reason, "responder": "Supervisor"} for reason in wanted]
