@@ -115,9 +115,9 @@ async def test_enter_in_the_header_line_is_no_answer(visit: Visit) -> None:
     await clicks.choose("files", "operators.csv", EXPORT)
     await clicks.on("button", "Continue")
     await visit.sees("what does Q mean?")
-    await page.get_by_label("Header line").fill("1")
+    await page.get_by_label("Header line", exact=True).fill("1")
 
-    await page.get_by_label("Header line").press("Enter")
+    await page.get_by_label("Header line", exact=True).press("Enter")
 
     await visit.sees("What becomes of 2 columns")
 
