@@ -111,7 +111,8 @@ def page(found: list[Found], minutes: float, others: float, broken: list[str]) -
 Made by `make bench` in {minutes:.0f} minutes, on {datetime.now(UTC):%d %B %Y}.
 {os.cpu_count()} cores ({processor()}), {memory:.0f} GiB; client, service and database share them. Other programs
 used {others:.0%} of the CPU time during the run.
-Python {platform.python_version()}, PostgreSQL {number} (embedded, fsync on), {parts}.
+Python {platform.python_version()}, PostgreSQL {number} (embedded, fsync on),
+{parts}.
 {ROWS:,} identities, {ROWS:,} access requests, {ROWS // 5:,} personnel events, {ROWS // 20:,} imports.
 Rows of http, tail and scaling: one API process unless the row says otherwise, up to 10 connections to the database, a
 JSON log (`ROLECALL_LOG=json`); http with 16 connections of clients. Lists are served without HTTP and without a log.
