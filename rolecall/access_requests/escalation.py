@@ -32,7 +32,7 @@ _SILENT = f"""
 _UNANSWERABLE = """
     NOT bool_or(can_be_answered(p.reviewer_id, p.type, %(now)s, excluded_stand_ins(r, p.type, p.reviewer_id)))"""
 _ABSENT = f"{_SILENT} AND {_UNANSWERABLE}"
-# SQL that is true if request `r` is waiting for responses and has a rule that nobody can respond to.
+# SQL that is true if request `r` is waiting for responses and has a rule to which no reviewer can respond.
 HAS_UNANSWERABLE_RULE = f"""
     EXISTS (SELECT FROM responses p WHERE p.request_id = r.id AND p.type = awaited_type(r.status) AND p.asked
             GROUP BY p.type, p.rule HAVING bool_and(p.response = 'Pending') AND {_UNANSWERABLE})"""

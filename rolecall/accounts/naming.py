@@ -53,7 +53,7 @@ class Catalogue:
 
     @cached_property
     def _by_look(self) -> dict[str, list[PermissionName]]:
-        """Return the names grouped by look-alike form, to detect a permission written like a group, or vice versa."""
+        """Return the names grouped by look-alike form, to detect a permission spelled like a group, or vice versa."""
         return _grouped((look, name) for name in self.every for look in skeletons(name.permission))
 
     @cached_property

@@ -162,8 +162,8 @@ async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
 async def obstacle(db: Db, request_id: UUID, account: str) -> str | None:
     """Return why a person must take over, or None.
 
-    Reasons: the request was assigned meanwhile, or the account belongs to another person or, unless the action is Add,
-    to nobody.
+    The reasons are: the request was assigned meanwhile; the account belongs to another person; the account belongs to
+    no person, and the action is not Add.
     """
     ((assignee, is_anothers),) = await fetch_rows(
         db,

@@ -299,7 +299,7 @@ class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
 async def conflicts_among(db: Db, people: Sequence[UUID], gains: Sequence[ProposedAccess]) -> list[ModelConflicts]:
     """Return for each rule how many of these people would be newly in conflict if all of them had this access.
 
-    Omit rules under which nobody would be newly in conflict, unless this access alone combines their duties.
+    Omit rules without new conflicts, unless this access alone combines their duties.
     """
     given = _all(await duties_given(db, set(gains)))
     found = await _rules_with(db, given, set(), set())

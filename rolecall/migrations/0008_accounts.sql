@@ -27,7 +27,7 @@ CREATE INDEX ON accounts (identity_id) WHERE identity_id IS NOT NULL;
 CREATE INDEX ON accounts (application_id, match, username);
 
 -- The number of times that matches of the application's accounts changed. It is part of the names of stored lists of
--- accounts by match. Matching takes the lock of `accounts/matching.py` first, so that nobody waits for these rows.
+-- accounts by match. Matching takes the lock of `accounts/matching.py` first, so that no transaction waits for these rows.
 CREATE TABLE matchings (
     application_id uuid PRIMARY KEY,
     number         bigint NOT NULL

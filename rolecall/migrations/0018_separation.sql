@@ -1,4 +1,5 @@
--- Store who is behind a token or an import and whether an import lowers ratings, and find usernames that look alike.
+-- Add the person who created a token or supplied an import, whether an import lowers ratings, and keys to find
+-- usernames that look alike.
 --
 -- The person who created the token: people act through their tokens too. Null for tokens that were created at the
 -- command line or before this version.

@@ -1,5 +1,4 @@
--- Create the tables of notifications: what people are told and how, the messages that were sent, and the settings
--- (docs/notifications.md).
+-- Create the tables of notifications, of the messages that were sent, and of the settings (docs/notifications.md).
 
 CREATE TABLE notifications (
     id              uuid PRIMARY KEY,

@@ -125,7 +125,7 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
 
 
 async def _escalate_absent(db: Db, now: datetime) -> bool:
-    """Escalate a batch of requests that have a rule for which nobody can respond; return whether more may be due."""
+    """Escalate a batch of requests with a rule to which no reviewer can respond; return whether more may be due."""
     ids = await _without_reviewers(db, now)
     asked = await add_reviewers(db, ids, supervisors=True, absent_on=now)
     said = "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in"

@@ -109,8 +109,8 @@ async def postpone_removals(db: Db, caller: Caller, request_ids: Sequence[UUID],
 async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None) -> UUID:
     """Return the person who accepts; raise Conflict or Invalid if they must not.
 
-    The owner of the application can accept or, if the owner cannot, an administrator. Nobody can accept an item that
-    they review or decided, or that is about their own account.
+    The owner of the application can accept or, if the owner cannot, an administrator. People cannot accept an
+    item that they review or decided, or that is about their own account.
     """
     if caller.is_person and given not in (None, caller.id):
         raise Invalid.on("identityId", "Identity ID must be your own: you cannot accept for another person")

@@ -159,7 +159,7 @@ async def change_template(db: Db, id: str, raw: Json, facts: Facts) -> ReviewTem
         "every_months": body.every_months,
         "days_to_review": body.days_to_review,
         "next_on": body.next_on,
-        # A form sends the date even if nobody changed it; only another date changes the day on which reviews repeat.
+        # Forms always send the date; only a different date changes the day on which reviews repeat.
         "first_on": body.next_on if body.next_on != found.next_on else None,
         "opens": body.opens,
         "body": None if body.review is None else await _checked(db, found.name, body.review, facts),

@@ -234,7 +234,7 @@ async def show_account(db: Db, caller: Caller, id: str, query: dict[str, Any], f
     label = await finding.label_of(db, account.identity_id)
     held = await access_of_account(db, account.id, then.moment)
     named = [(application_id, entry.header, entry.section, entry.permission) for entry in held.access]
-    # Suggest nobody to a person who sees only their own records.
+    # Do not suggest people to someone who sees only their own records.
     candidates = (
         []
         if label or caller.is_limited
