@@ -13,6 +13,7 @@ from rolecall.application_imports.read.keyed_values import entries_of, object_in
 from rolecall.applications.field_words import ACTIVE, LOCKED, NO_DATE, NOTHING_HELD, REFUSES
 from rolecall.applications.file_shape import ANY_OTHER, JSON, FileShape, Placeholder, pattern_parts
 from rolecall.applications.model import Content
+from rolecall.core.nested_json import decode_nested
 from rolecall.core.secret_names import looks_secret, mask_json
 from rolecall.core.text import fold
 from rolecall.file_shapes.header_names import known_for, names_access, names_of, words_of
@@ -229,7 +230,7 @@ def _entries(cell: str) -> Sequence[Mapping[str, Any]]:
         return entries_of([*keyed.values()])
     if not cell.startswith("[{"):
         return []
-    found = msgspec.json.decode(cell, type=list[object])
+    found = decode_nested(cell, list[object])
     return [entry for entry in found if isinstance(entry, dict)]
 
 

@@ -12,6 +12,7 @@ from rolecall.application_imports.read.json_pages import ENVELOPES, PageSigns, i
 from rolecall.application_imports.read.json_records import MEMBERS, TOO_DEEP, inner_records, pairs_in, read_json
 from rolecall.application_imports.read.keyed_values import is_map
 from rolecall.core.json_paths import flattened, value_at
+from rolecall.core.nested_json import NestedTooDeeply, decode_nested
 from rolecall.core.text import counted, fold
 from rolecall.file_shapes.header_names import names_access
 from rolecall.file_shapes.sample import MOST_WHOLE, Sample
@@ -249,9 +250,12 @@ def _is_binding(entry: object) -> bool:
 
 def _object(line: str) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(line, type=dict)
-    except (msgspec.DecodeError, RecursionError):
+        found: dict[str, Any] = decode_nested(line, dict)
+    except NestedTooDeeply:
+        raise Unreadable(TOO_DEEP) from None
+    except msgspec.DecodeError:
         return {}
+    return found
 
 
 def _document(text: str, sample: Sample) -> tuple[Any, PageSigns | None]:
@@ -262,8 +266,8 @@ def _document(text: str, sample: Sample) -> tuple[Any, PageSigns | None]:
     if sample.is_whole or sample.size <= MOST_WHOLE:
         whole = sample.whole().removeprefix(codecs.BOM_UTF8)
         try:
-            return msgspec.json.decode(whole), None
-        except RecursionError:
+            return decode_nested(whole), None
+        except NestedTooDeeply:
             raise Unreadable(TOO_DEEP) from None
         except msgspec.DecodeError as error:
             return _several(whole, error)
@@ -271,8 +275,8 @@ def _document(text: str, sample: Sample) -> tuple[Any, PageSigns | None]:
         # Close the list after the last complete record, and up to two objects around the list.
         for closing in ("]", "]}", "]}}"):
             try:
-                return msgspec.json.decode(text[:end] + closing), None
-            except (msgspec.DecodeError, RecursionError):
+                return decode_nested(text[:end] + closing), None
+            except msgspec.DecodeError:
                 continue
     raise Unreadable("no records were found in the first half megabyte of the JSON; export one record per line")
 

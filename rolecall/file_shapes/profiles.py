@@ -11,6 +11,7 @@ import msgspec
 
 from rolecall.application_imports.read.keyed_values import keyed_values, object_in
 from rolecall.applications.field_words import ACCESS, ACTIVE, LOCKED, NO_ACCESS, NO_DATE
+from rolecall.core.nested_json import decode_nested
 from rolecall.core.text import fold
 
 # The repetitions are bounded, because otherwise a long text would take quadratic time (ReDoS).
@@ -223,7 +224,7 @@ def _elements(cell: str) -> list[str]:
     if (found := object_in(cell)) is not None:
         return keyed_values(found)
     try:
-        return [each for each in msgspec.json.decode(cell, type=list[object]) if isinstance(each, str)]
+        return [each for each in decode_nested(cell, list[object]) if isinstance(each, str)]
     except msgspec.DecodeError:
         return [cell]
 

@@ -1,7 +1,6 @@
 """Read roles from a list of objects, each with the place where its role applies, such as a database."""
 
-import msgspec
-
+from rolecall.core.nested_json import decode_nested
 from rolecall.file_shapes.header_names import names_of
 from rolecall.file_shapes.header_words import SCOPES
 from rolecall.file_shapes.parts import Part, View
@@ -56,4 +55,4 @@ def _scope_of(view: View, groups: Profile, outer: str, member: str) -> str | Non
 def _entries(cell: str) -> list[dict[str, object]]:
     if not cell.startswith("[{"):
         return []
-    return [entry for entry in msgspec.json.decode(cell, type=list[object]) if isinstance(entry, dict)]
+    return [entry for entry in decode_nested(cell, list[object]) if isinstance(entry, dict)]

@@ -18,6 +18,7 @@ import msgspec
 from yarl import URL
 
 from rolecall.core.dialing import Blocked, guarded_connector, retry_after
+from rolecall.core.nested_json import decode_nested
 from rolecall.sources.model import Authentication, SourceAccess, SourceFailed
 from rolecall.sources.peers import blocked, listing_problem
 
@@ -195,8 +196,8 @@ async def _whole(answer: aiohttp.ClientResponse) -> bytes:
 
 def decoded(content: bytes) -> Any:
     try:
-        return msgspec.json.decode(content)
-    except (msgspec.DecodeError, RecursionError):
+        return decode_nested(content)
+    except msgspec.DecodeError:
         if content.lstrip()[:1] == b"<":
             raise _Refused(
                 "the server responded with a web page instead of JSON; check the URL, and whether it needs a login"

@@ -11,6 +11,7 @@ import msgspec
 
 from rolecall.core.config import Config
 from rolecall.core.db import Pool
+from rolecall.core.nested_json import decode_nested
 from rolecall.core.text import in_one_line
 
 LONGEST_REASON = 500
@@ -140,8 +141,8 @@ class EncodedPage(RecordPage):
     def records(self) -> list[FetchedRecord]:
         if not self._records:
             try:
-                self._records = [msgspec.json.decode(each) for each in self._encoded]
-            except (msgspec.DecodeError, RecursionError) as error:
+                self._records = [decode_nested(each) for each in self._encoded]
+            except msgspec.DecodeError as error:
                 raise SourceFailed(f"a record is not valid JSON: {error}") from None
         return self._records
 

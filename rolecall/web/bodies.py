@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from enum import StrEnum
 from typing import Any
@@ -16,13 +16,12 @@ from litestar.exceptions import InternalServerException
 from rolecall.core import ids
 from rolecall.core.checking import Addresses, Json, human_name
 from rolecall.core.errors import Invalid, Problem, TooLarge, UnsupportedMediaType
+from rolecall.core.nested_json import DEEPEST_JSON, NestedTooDeeply, decode_nested
 from rolecall.core.paging import LAST_PAGE
 from rolecall.core.text import byte_size, fold, is_blank, is_storable
 
 AnyRequest = Request[Any, Any, Any]
 
-# Validation walks a body recursively, so deep nesting could exceed Python's recursion limit.
-DEEPEST_JSON = 64
 # A large upload may take hours on a slow line, but a body of ten bytes must not.
 PATIENCE_SECONDS = 20.0
 SLOWEST_BYTES_A_SECOND = 4096
@@ -79,13 +78,13 @@ async def read_json(request: AnyRequest, limit: int, media_types: Sequence[str] 
         raise UnsupportedMediaType(f"Send the body as {media_types[0]}")
     content = await read_bytes(request, limit)
     try:
-        raw = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raw = decode_nested(content)
+    except NestedTooDeeply:
+        raise Invalid.on("body", f"Body must be nested at most {DEEPEST_JSON} levels deep") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
         raise Invalid.on("body", "Body is not valid JSON") from None
     if not isinstance(raw, dict):
         raise Invalid.on("body", "Body must be a JSON object")
-    if _is_deeper(raw, DEEPEST_JSON):
-        raise Invalid.on("body", f"Body must be nested at most {DEEPEST_JSON} levels deep")
     return Carried(raw, hashlib.sha256(content).digest())
 
 
@@ -112,24 +111,6 @@ async def read_text(request: AnyRequest, limit: int) -> Carried:
     if is_blank(text):
         raise Invalid.on("body", "Body is required")
     return Carried(text, hashlib.sha256(content).digest())
-
-
-def _is_deeper(value: Any, depth: int) -> bool:
-    level = [value]
-    for _ in range(depth):
-        level = [inner for outer in level for inner in _inside(outer)]
-        if not level:
-            return False
-    return True
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    match value:
-        case dict():
-            return value.values()
-        case list():
-            return value
-    return ()
 
 
 class Reader(msgspec.Struct, frozen=True):

@@ -84,6 +84,34 @@ def test_hostile_file_gets_a_proposal_or_a_problem(tmp_path: Path, content: byte
     assert file.contents or file.problem
 
 
+def deep(levels: int) -> str:
+    return '{"a":' * levels + "1" + "}" * levels
+
+
+@pytest.mark.parametrize("levels", [70, 600, 980])
+@pytest.mark.parametrize("name", ["roles", "other"])
+def test_objects_nested_too_deeply_in_cells_are_read_as_text(tmp_path: Path, name: str, levels: int) -> None:
+    quoted = deep(levels).replace('"', '""')
+    listed = f"[{quoted}]"
+    text = f'username,{name},{name}s\nada,"{quoted}","{listed}"\nbob,"{quoted}","{listed}"\n'
+
+    (file,) = proposed(tmp_path, users=text).files
+
+    assert [column.header for column in file.contents[0].columns] == ["username", name, f"{name}s"]
+
+
+@pytest.mark.parametrize("levels", [70, 600, 980])
+@pytest.mark.parametrize("name", ["roles", "other"])
+@pytest.mark.parametrize("layout", ["[{}, {}]", "{}\n{}", '{{"users": [{}, {}]}}'])
+def test_records_nested_too_deeply_are_a_problem(tmp_path: Path, layout: str, name: str, levels: int) -> None:
+    records = [f'{{"username": "{user}", "{name}": {deep(levels)}}}' for user in ("ada", "bob")]
+
+    (file,) = proposed(tmp_path, users=layout.format(*records)).files
+
+    assert file.problem is not None
+    assert "nested too deeply" in file.problem
+
+
 def test_only_the_first_rows_of_a_parquet_file_are_read(tmp_path: Path) -> None:
     # The last row cannot be read, so reading the whole file would fail.
     rows = pl.DataFrame({"Username": [*["ada"] * 10_000, "\x00"]})

@@ -9,6 +9,7 @@ import msgspec
 
 from rolecall.application_imports.read.keyed_values import is_keyed, object_in
 from rolecall.applications.field_words import ACCESS, NO_ACCESS, NOTHING_HELD, REFUSES, YES_NO
+from rolecall.core.nested_json import decode_nested
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents
 
@@ -175,6 +176,7 @@ def _is_shared(lists: Sequence[Sequence[str]]) -> bool:
 
 def _array(cell: str) -> list[object]:
     try:
-        return msgspec.json.decode(cell, type=list[object])
+        entries: list[object] = decode_nested(cell, list[object])
     except msgspec.DecodeError:
         return []
+    return entries

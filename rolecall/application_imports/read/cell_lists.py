@@ -9,6 +9,7 @@ import polars as pl
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.keyed_values import keyed_values, name_of_thing, object_in
 from rolecall.applications.file_shape import JSON
+from rolecall.core.nested_json import decode_nested
 
 _NAME = re.compile(r"[A-Za-z]{1,20}=")
 
@@ -42,7 +43,7 @@ def _elements(cell: str) -> list[str]:
     if not text.startswith("["):
         return [text] if text else []
     try:
-        entries = msgspec.json.decode(text, type=list[object])
+        entries = decode_nested(text, list[object])
     except msgspec.DecodeError:
         raise BrokenFile(f"{text[:50]} is not a JSON array; set shape.split to the separator of its values") from None
     plain = (_text_of(each) for each in entries if each is not None)

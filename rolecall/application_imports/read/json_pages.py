@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from rolecall.core.nested_json import NestedTooDeeply, require_nesting
+
 # The members in which common APIs wrap their records.
 ENVELOPES = ("resources", "value", "users", "members", "data", "items", "results", "records", "entries", "groups")
 # Names of members, reduced to lowercase letters. `_TOTALS` give the number of records, `_PAGES` the number of pages.
@@ -114,9 +116,9 @@ def documents_in(text: str) -> list[Any]:
     try:
         while at < len(text) and len(found) < _MOST_DOCUMENTS:
             document, end = decoder.raw_decode(text, at)
-            found.append(document)
+            found.append(require_nesting(document))
             at = end + len(_SPACE.match(text, end)[0])  # type: ignore[index]
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, NestedTooDeeply):
         return []
     return found if at >= len(text) else []
 

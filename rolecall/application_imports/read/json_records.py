@@ -15,6 +15,7 @@ from rolecall.application_imports.read.json_pages import (
     signs_of,
 )
 from rolecall.core.json_paths import Record, flattened, value_at
+from rolecall.core.nested_json import NestedTooDeeply, decode_nested
 from rolecall.core.text import counted
 
 _MOST_NAMED = 10
@@ -45,8 +46,8 @@ def read_json(text: bytes, path: str | None) -> Records:
             pages = _of_pages([record for _, record in by_line])
             return pages or Records(by_line, is_by_line=len(by_line) == len(lines))
     try:
-        document = msgspec.json.decode(text)
-    except RecursionError:
+        document = decode_nested(text)
+    except NestedTooDeeply:
         raise BrokenFile(TOO_DEEP) from None
     except msgspec.DecodeError as error:
         if several := _several(text, path):
@@ -116,8 +117,10 @@ def records_by_line(text: bytes, first: int = 1) -> list[tuple[int, Record]] | N
     for number, line in enumerate(text.split(b"\n"), first):
         if line.strip():
             try:
-                found.append((number, msgspec.json.decode(line, type=dict[str, object])))
-            except (msgspec.DecodeError, RecursionError):
+                found.append((number, decode_nested(line, dict[str, object])))
+            except NestedTooDeeply:
+                raise BrokenFile(TOO_DEEP, line=number) from None
+            except msgspec.DecodeError:
                 return None
     return found
 
@@ -126,8 +129,8 @@ def _not_objects(text: bytes) -> BrokenFile:
     for number, line in enumerate(text.split(b"\n"), 1):
         try:
             if line.strip():
-                msgspec.json.decode(line, type=dict[str, object])
-        except (msgspec.DecodeError, RecursionError):
+                decode_nested(line, dict[str, object])
+        except msgspec.DecodeError:
             return BrokenFile("this line is not a JSON object", line=number)
     return BrokenFile("the file is not JSON")
 

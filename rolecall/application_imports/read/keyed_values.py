@@ -12,6 +12,7 @@ import msgspec
 
 from rolecall.application_imports.read.json_pages import ENVELOPES
 from rolecall.applications.field_words import ACCESS, NO_ACCESS, NOTHING_HELD, REFUSES
+from rolecall.core.nested_json import decode_nested
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents
 
@@ -65,8 +66,8 @@ _LONGEST, _MOST_WORDS = 60, 5
 def object_in(cell: str) -> dict[str, Any] | None:
     """Return the JSON object in a cell, or None if the cell contains anything else."""
     try:
-        return msgspec.json.decode(cell, type=dict[str, Any]) if cell.startswith("{") else None
-    except (msgspec.DecodeError, RecursionError):
+        return decode_nested(cell, dict[str, Any]) if cell.startswith("{") else None
+    except msgspec.DecodeError:
         return None
 
 

@@ -8,6 +8,7 @@ import polars as pl
 from rolecall.application_imports.read.column_uses import Fate, Section, uses_of
 from rolecall.application_imports.read.statements import ReadTable
 from rolecall.applications.model import Content, same_header
+from rolecall.core.nested_json import decode_nested
 from rolecall.core.text import counted
 
 _MOST_NAMED = 6
@@ -100,7 +101,7 @@ def _pairs(table: ReadTable, entry: str, header: str, *, is_held: bool) -> dict[
 def _values(cell: str, separator: str | None) -> list[str]:
     if cell.startswith("["):
         try:
-            return [str(each) for each in msgspec.json.decode(cell, type=list[object])]
+            return [str(each) for each in decode_nested(cell, list[object])]
         except msgspec.DecodeError:
             return []
     return [each.strip() for each in cell.split(separator if separator in (";", "|", "\n") else ";") if each.strip()]

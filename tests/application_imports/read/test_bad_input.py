@@ -96,6 +96,28 @@ def test_matrix_with_a_million_cells_is_read(tmp_path: Path) -> None:
     assert found.deltas[next(iter(found.deltas))].after.height == 1_000_000
 
 
+def deep(levels: int) -> str:
+    return '{"a":' * levels + "1" + "}" * levels
+
+
+@pytest.mark.parametrize("levels", [70, 600, 980])
+@pytest.mark.parametrize("layout", ["[{}, {}]", "{}\n{}", '{{"users": [{}, {}]}}'])
+def test_records_nested_too_deeply_are_refused(tmp_path: Path, layout: str, levels: int) -> None:
+    records = [f'{{"username": "{user}", "roles": {deep(levels)}}}' for user in ("ada", "bob")]
+
+    with pytest.raises(BrokenFile, match="nested too deeply"):
+        read_file(tmp_path, layout.format(*records), "users")
+
+
+@pytest.mark.parametrize("levels", [70, 600, 980])
+def test_object_nested_too_deeply_in_a_cell_is_one_value(tmp_path: Path, levels: int) -> None:
+    quoted = deep(levels).replace('"', '""')
+
+    found = read_file(tmp_path, f'username,group\nada,"{quoted}"\n', "memberships", shape={"split": {"group": "json"}})
+
+    assert [user for user, _ in found.memberships] == ["ada"]
+
+
 def users(folder: Path, text: Text, **group: Any) -> Outcome:
     return read_file(folder, text, "users", **group)
 
