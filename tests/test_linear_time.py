@@ -7,9 +7,13 @@ import pytest
 
 from rolecall.application_imports.read.access_signs import sign_of_access
 from rolecall.application_imports.read.code_pages import likely_code_page
+from rolecall.console.screens import drafts
 from rolecall.core.cycles import cycles
 from rolecall.core.json_paths import value_at
 from rolecall.file_shapes import ending, groups_held, last_lines, matrices, profiles, statuses
+
+COLUMNS = [{"header": f"c{n}", "field": "Name"} for n in range(20_000)]
+PARTS = [{"content": content, "place": None, "columns": COLUMNS} for content in ("users", "groups")]
 
 READERS: dict[str, Callable[[], object]] = {
     "words of a code page": lambda: likely_code_page(b"a" * 60_000 + b"\xe4"),
@@ -23,6 +27,7 @@ READERS: dict[str, Callable[[], object]] = {
     "numbered groups": lambda: groups_held._NUMBERED.fullmatch("_" * 200_000 + "!"),
     "logins": lambda: matrices._LOGIN.fullmatch("a" * 100_000 + "1" * 100_000 + "!"),
     "supervisors": lambda: list(cycles({n: n // 8 for n in range(1, 200_000)})),
+    "columns of a draft": lambda: drafts._read_elsewhere({"files": [{"contents": PARTS}]}),
     "last lines": lambda: last_lines._FOOTER.search("abc" * 70_000),
 }
 

@@ -1,6 +1,7 @@
 """Show the wizard for a new application or changed files: upload, proposal, dry run, save and import."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -162,7 +163,7 @@ async def _reading_page(db: Db, caller: Caller, id: UUID, problems: dict[str, st
         "offers": drafts.access_offers(draft, proposal),
         "has_proposal": drafts.has_proposal,
         "missing": _missing(proposal),
-        "read_elsewhere": _read_elsewhere,
+        "read_elsewhere": _read_elsewhere(proposal),
         "fields": FIELDS,
         "contents": list(Content),
         "delimiters": DELIMITERS,
@@ -186,15 +187,23 @@ def _lacking(part: Json) -> list[str]:
     return [choice[0] for choice in REQUIRED[Content(part["content"])] if not given.intersection(choice)]
 
 
-def _read_elsewhere(file: Json, part: Json, header: str) -> dict[str, str]:
-    """Return which other contents of the same table read a column, each with the field."""
-    return {
-        other["content"]: column["field"]
-        for other in file["contents"]
-        if other is not part and other.get("place") == part.get("place")
-        for column in other["columns"]
-        if column["header"] == header and column["field"]
-    }
+def _read_elsewhere(proposal: Json | None) -> list[list[dict[str, dict[str, str]]]]:
+    """Return, for each content of each file, the columns that other contents of the same table read.
+
+    For each column, the result names these contents and their fields.
+    """
+    files = proposal["files"] if proposal else []
+    return [[_others_read(part, file["contents"]) for part in file["contents"]] for file in files]
+
+
+def _others_read(part: Json, contents: Sequence[Json]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for other in contents:
+        if other is not part and other.get("place") == part.get("place"):
+            for column in other["columns"]:
+                if column["field"]:
+                    found.setdefault(column["header"], {})[other["content"]] = column["field"]
+    return found
 
 
 @screen("POST", "/drafts/{id:str}", scope=Scope.CONFIG_MANAGE)
