@@ -89,17 +89,6 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
     return await queries.get(db, id)
 
 
-async def problems_without_target(db: Db, raw: Json, facts: Facts) -> list[Problem]:
-    """Return the problems of a body that names no identity and no group, except that it names none."""
-    facts = await with_mentioned_applications(db, facts, raw)
-    _, problems = await read_request(db, raw, facts)
-    try:
-        check(NewRequestBody, raw, facts, problems)
-    except Invalid as error:
-        problems = list(error.problems)
-    return [each for each in problems if each.field != "identityId"]
-
-
 async def preview_request(db: Db, caller: Caller, raw: Json, facts: Facts) -> RequestConflicts:
     """Create the request, return the conflicts that it would cause, and roll back."""
     async with db.transaction(force_rollback=True):

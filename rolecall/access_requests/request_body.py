@@ -16,9 +16,10 @@ from rolecall.access_requests.model import NewPrivilege, NewRequest, gives_acces
 from rolecall.access_requests.shapes import MOST_PRIVILEGES, NewRequestBody, PrivilegeBody
 from rolecall.accounts.model import Access, PermissionName
 from rolecall.accounts.naming import look_up_groups, look_up_permissions
-from rolecall.core.checking import Facts, Json, valid_entries, valid_fields
+from rolecall.applications.queries import with_mentioned_applications
+from rolecall.core.checking import Facts, Json, check, valid_entries, valid_fields
 from rolecall.core.db import Db, fetch_rows
-from rolecall.core.errors import Problem
+from rolecall.core.errors import Invalid, Problem
 from rolecall.core.text import is_blank, name_key, skeletons
 from rolecall.identities import queries as identities
 from rolecall.identities.model import IdentityStatus
@@ -80,6 +81,17 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
         (new,) = await enrich(db, [new])
         unfit = not_lowered(new, entries)
     return new, [*unfit, *await _check_identity(db, new)]
+
+
+async def problems_without_target(db: Db, raw: Json, facts: Facts) -> list[Problem]:
+    """Return the problems of a body that names no identity and no group, except that it names none."""
+    facts = await with_mentioned_applications(db, facts, raw)
+    _, problems = await read_request(db, raw, facts)
+    try:
+        check(NewRequestBody, raw, facts, problems)
+    except Invalid as error:
+        problems = list(error.problems)
+    return [each for each in problems if each.field != "identityId"]
 
 
 def _is_given(raw: Json, field: str) -> bool:

@@ -19,6 +19,7 @@ from rolecall.identities.authority import RecordType
 from rolecall.settings.policy import RequirementType
 from rolecall.webhooks import queries as webhooks
 from rolecall.work_items.model import WorkStatus
+from rolecall.work_items.shapes import PersonReference
 
 AWAITED: dict[WorkStatus | None, RequirementType] = {status: type for type, status in model.AWAITED.items()}
 TO_DO = {
@@ -128,8 +129,8 @@ async def _followed(
     """Return the progress for live updates of the page while a carrier or a verifying import works, else None."""
     if carrying is None or carrying.state is CarriedState.HELD or awaited not in _WITHOUT_PEOPLE:
         return None
-    waits_for = _waits_for(request, awaited, carrying)
-    is_at_work = any(part == BY_CARRIER or PROVING in part.split(" or ") for part in waits_for)
+    by_carrier = _waits_for(request, awaited, carrying) == [BY_CARRIER]
+    is_at_work = by_carrier or SYSTEM.id in pending_reviewers(request, awaited)
     return await carriers.progress_mark(db, request.id) if is_at_work else None
 
 
@@ -188,27 +189,23 @@ def and_list(names: Sequence[str]) -> str:
 def pending_rules(request: AccessRequestDetail, awaited: RequirementType | None) -> list[str]:
     """Return, for each unmet rule of the awaited type, the names of its reviewers; any one of them meets it."""
     found = [
-        " or ".join(
-            PROVING if answer.reviewer.id == SYSTEM.id else answer.reviewer.name
-            for answer in rule.responses
-            if answer.response == model.Response.PENDING
-        )
-        for requirement in request.requirements
-        if requirement.type == awaited
-        for rule in requirement.rules
-        if all(answer.response != model.Response.APPROVED for answer in rule.responses)
+        " or ".join(PROVING if reviewer.id == SYSTEM.id else reviewer.name for reviewer in reviewers)
+        for reviewers in _pending(request, awaited)
     ]
     return [names for names in dict.fromkeys(found) if names]
 
 
 def pending_reviewers(request: AccessRequestDetail, awaited: RequirementType | None) -> dict[UUID, str]:
     """Return the reviewers of unmet rules of the awaited type who have not responded yet."""
-    return {
-        answer.reviewer.id: answer.reviewer.name
+    return {reviewer.id: reviewer.name for reviewers in _pending(request, awaited) for reviewer in reviewers}
+
+
+def _pending(request: AccessRequestDetail, awaited: RequirementType | None) -> list[list[PersonReference]]:
+    """Return, for each unmet rule of the awaited type, the reviewers who have not responded yet."""
+    return [
+        [answer.reviewer for answer in rule.responses if answer.response == model.Response.PENDING]
         for requirement in request.requirements
         if requirement.type == awaited
         for rule in requirement.rules
         if all(answer.response != model.Response.APPROVED for answer in rule.responses)
-        for answer in rule.responses
-        if answer.response == model.Response.PENDING
-    }
+    ]

@@ -25,7 +25,8 @@ INTERRUPTED = (
     " or run `rolecall migrate` to return to the earlier data"
 )
 _LOCK = int.from_bytes(b"rolecall", "big") >> 1
-# The prefix of digests that ignore comments, so that comments can be corrected. Older digests are not compared.
+# The prefix of digests that ignore comments, so that comments can be corrected. Databases migrated by earlier versions
+# have digests of whole files, which stay in the table and are not compared.
 _OF_STATEMENTS = "statements:"
 # Look for the tables instead of creating them, so that reading needs no privilege to create.
 _FOUND = "SELECT relname FROM pg_class WHERE oid IN (to_regclass('migrations'), to_regclass('schema_files'))"

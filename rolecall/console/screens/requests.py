@@ -10,6 +10,7 @@ from litestar.response.base import ASGIResponse
 from psycopg import Rollback
 
 from rolecall.access_requests import actions, queries, requests_of_person
+from rolecall.access_requests.request_body import problems_without_target
 from rolecall.access_requests.shapes import AccessRequestDetail, Privilege, RequestConflict
 from rolecall.carriers import queries as carriers
 from rolecall.console import finding, overview, record_access
@@ -191,7 +192,7 @@ async def _request_access(db: Db, caller: Caller, form: Form, facts: Facts) -> A
             raise Invalid.on("identityId", "Person is required")
         named = await with_people(db, form, "identityId", caller=caller)
     except Invalid as error:
-        others = await actions.problems_without_target(db, raw, facts)
+        others = await problems_without_target(db, raw, facts)
         raise Invalid(*error.problems, *others) from None
     return await actions.request_access(db, caller, raw | given(named, "identityId"), facts)
 
