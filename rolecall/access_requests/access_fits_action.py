@@ -70,18 +70,32 @@ async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) 
     return filled, problems
 
 
+def last_import_before(application: str, moment: str) -> str:
+    """Return SQL for the end of the last finished import of an application before a moment.
+
+    Suspended access is read from this import. Changes that were provisioned before it do not count again, because the
+    access already reflects them.
+    """
+    return f"""coalesce((SELECT max(i.build_end) FROM application_imports i WHERE i.application_id = {application}
+        AND i.status = 'Finished' AND i.build_end <= {moment}), '-infinity')"""
+
+
 # Provisioned suspensions of the target of a new request.
 _SUSPENSIONS = """
     FROM access_requests s
     WHERE s.application_id = %(application)s AND s.target_type = %(type)s AND s.target_name = %(name)s
       AND s.identity_id IS NOT DISTINCT FROM %(identity)s::uuid
       AND s.action = 'Suspend' AND s.status IN ('Resolved', 'Completed')"""
-# Requests for the same target that were made after the suspension, or before it and were still in progress then.
-_LATER = """
+# Other requests for the target of suspension `s`.
+_OTHERS = """
     FROM access_requests later
     WHERE later.application_id = s.application_id AND later.target_type = s.target_type
-      AND later.target_name = s.target_name AND later.id <> s.id AND later.status <> 'Canceled'
-      AND (later.number > s.number OR later.resolved_on IS NULL OR later.resolved_on > s.created_at)"""
+      AND later.target_name = s.target_name AND later.id <> s.id AND later.status <> 'Canceled'"""
+_RESTORES = f"""{_OTHERS} AND later.action = 'Restore'
+      AND (later.number > s.number OR later.resolved_on > s.resolved_on)"""
+# Requests that changed the access after the import from which it was read, or that are still in progress.
+_CHANGES = f"""{_OTHERS} AND later.action IN ('Add', 'Change', 'Remove')
+      AND (later.resolved_on IS NULL OR later.resolved_on > {last_import_before("s.application_id", "s.created_at")})"""
 
 
 def _of_target(new: NewRequest) -> dict[str, object]:
@@ -98,20 +112,22 @@ async def _is_suspended(db: Db, new: NewRequest) -> bool:
     found: bool = await fetch_value(
         db,
         f"""SELECT EXISTS (SELECT {_SUSPENSIONS}
-            AND NOT EXISTS (SELECT {_LATER} AND later.action IN ('Restore', 'Remove')))""",
+            AND NOT EXISTS (SELECT {_RESTORES}) AND NOT EXISTS (SELECT {_CHANGES} AND later.is_whole))""",
         **_of_target(new),
     )
     return found
 
 
-# The access to privilege `p` after each later request.
+# The access to privilege `p` after each of these requests. The removal of the account itself also removes what it does
+# not list.
 _LEFT = f"""
     -- Until its approval, a request has None as the approved access of each privilege.
-    SELECT CASE WHEN later.approved_on IS NULL THEN coalesce(q.lowered_access, q.requested_access)
+    SELECT CASE WHEN later.is_whole THEN 'None'
+                WHEN later.approved_on IS NULL THEN coalesce(q.lowered_access, q.requested_access)
                 ELSE q.approved_access END AS access, later.number, later.approved_on IS NOT NULL AS is_approved
-    FROM privileges q JOIN (SELECT later.* {_LATER}) AS later ON later.id = q.request_id
-    WHERE (q.header, q.section, q.permission) = (p.header, p.section, p.permission)
-      AND later.action IN ('Add', 'Change', 'Remove')"""
+    FROM (SELECT later.* {_CHANGES}) AS later LEFT JOIN privileges q ON q.request_id = later.id
+         AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)
+    WHERE q.request_id IS NOT NULL OR later.is_whole"""
 
 
 async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivilege]:
@@ -134,12 +150,9 @@ async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivile
                     WHERE number >= coalesce((SELECT max(number) FROM changes WHERE is_approved), 0)) AS found (access)
                 ORDER BY access_rank(access) LIMIT 1) AS still
             WHERE still.access <> 'None' AND NOT EXISTS (
-                SELECT {_LATER} AND (
-                    -- The removal of the account itself also took away what was suspended, which it does not list.
-                    (later.action = 'Remove' AND later.is_whole)
-                    OR (later.action = 'Restore' AND EXISTS (
-                        SELECT FROM privileges q WHERE q.request_id = later.id
-                        AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)))))
+                SELECT {_RESTORES} AND EXISTS (
+                    SELECT FROM privileges q WHERE q.request_id = later.id
+                    AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)))
             ORDER BY s.number, p.position""",
         **_of_target(new),
     )

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_models.model import RANK
+from rolecall.access_requests.access_fits_action import last_import_before
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.access_requests.shapes import AccessRequestDetail, Privilege
 from rolecall.accounts import queries as accounts
@@ -127,12 +128,8 @@ async def _other_leave(db: Db, event: LockedEvent) -> int | None:
     return number
 
 
-# The suspended access was read from the last import before the suspension. Requests that were resolved before that
-# import do not count, because the suspended access already reflects them.
-_SINCE_SUSPENSION = """r.identity_id = %(identity)s AND r.status <> 'Canceled'
-    AND (r.resolved_on IS NULL OR r.resolved_on > coalesce((
-        SELECT max(i.build_end) FROM application_imports i WHERE i.application_id = r.application_id
-        AND i.status = 'Finished' AND i.build_end <= %(since)s), '-infinity'))"""
+_SINCE_SUSPENSION = f"""r.identity_id = %(identity)s AND r.status <> 'Canceled'
+    AND (r.resolved_on IS NULL OR r.resolved_on > {last_import_before("r.application_id", "%(since)s")})"""
 
 
 def _suspended_on(suspended: Sequence[AccessRequestDetail]) -> datetime:

@@ -11,7 +11,7 @@ from rolecall.identities.queries import with_mentioned_identities
 from tests.access_requests.fitting import Cast, a_ledger_cast, approvers, ask, asked, named, suspended
 from tests.access_requests.walking import done
 from tests.counting import counting
-from tests.holdings import an_account
+from tests.holdings import a_finished_import, an_account
 
 
 @pytest.fixture
@@ -215,6 +215,43 @@ async def test_access_is_not_restored_if_a_removal_requested_before_the_suspensi
 
     not_suspended = [{"field": "privileges.0.access", "message": "Books Post of ada is not suspended"}]
     assert pending["errors"] == resolved["errors"] == not_suspended
+
+
+@pytest.mark.parametrize("removed", [(), (named("Post"),)])
+async def test_access_is_not_restored_if_it_was_removed_after_the_import_that_the_suspension_read(
+    client: httpx2.AsyncClient, cast: Cast, removed: tuple[dict[str, str], ...]
+) -> None:
+    removal = await ask(client, cast, "Remove", *removed)
+    await done(client, removal["id"], "resolve")
+    await suspended(client, cast, named("Post"))
+
+    answer = await ask(client, cast, "Restore", named("Post"))
+
+    assert answer["errors"] == [{"field": "privileges.0.access", "message": "Books Post of ada is not suspended"}]
+
+
+async def test_access_can_be_restored_if_an_import_after_a_removal_still_had_it(
+    client: httpx2.AsyncClient, db: Db, cast: Cast
+) -> None:
+    removal = await ask(client, cast, "Remove", named("Post"))
+    await done(client, removal["id"], "resolve")
+    await a_finished_import(db, cast.ledger)
+    await suspended(client, cast, named("Post"))
+
+    assert asked(await ask(client, cast, "Restore", named("Post"))) == [("Post", "Modify", "Modify")]
+
+
+async def test_access_is_restored_after_a_suspension_that_an_earlier_restore_did_not_undo(
+    client: httpx2.AsyncClient, cast: Cast
+) -> None:
+    await suspended(client, cast, named("Read"))
+    earlier = await ask(client, cast, "Restore", named("Read"))
+    second = await ask(client, cast, "Suspend", named("Read"), named("Post"))
+    await done(client, earlier["id"], "respond", type="Approve", response="Approved", reviewerId=str(cast.bo))
+    await done(client, earlier["id"], "resolve")
+    await done(client, second["id"], "resolve")
+
+    assert asked(await ask(client, cast, "Restore", named("Read"))) == [("Read", "Grant", "Grant")]
 
 
 async def test_suspension_of_one_account_does_not_restore_another(
