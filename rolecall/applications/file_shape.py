@@ -193,6 +193,11 @@ def pattern_parts(pattern: str) -> list[str | Placeholder]:
     return parts
 
 
+def columns_in(pattern: str) -> list[str]:
+    """Return the columns of a pattern's placeholders, in order; a column can occur more than once."""
+    return [part.column for part in pattern_parts(pattern) if isinstance(part, Placeholder)]
+
+
 def fits_patterns(column: str) -> bool:
     """Return whether a placeholder can name a column: its header has no braces and nothing that looks like a filter."""
     try:

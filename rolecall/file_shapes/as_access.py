@@ -9,7 +9,7 @@ from rolecall.application_imports.read.access_signs import Sign
 from rolecall.application_imports.read.column_uses import is_named_like_field
 from rolecall.application_imports.read.columns import HAS_METADATA
 from rolecall.applications.field_words import NOTHING_HELD, REFUSES, YES_NO
-from rolecall.applications.file_shape import ANY_OTHER, Placeholder, pattern_parts
+from rolecall.applications.file_shape import ANY_OTHER, columns_in
 from rolecall.applications.model import Content
 from rolecall.core.checking import Json
 from rolecall.core.errors import Invalid
@@ -296,7 +296,7 @@ def _sources(part: _Part, field: str) -> list[str]:
     """Return the columns that a field is read from, without the columns of a matrix."""
     mapped = [header for header, each in part.section["columns"].items() if each == field]
     pattern = part.section["shape"].get("join", {}).get(field)
-    built = [each.column for each in pattern_parts(pattern) if isinstance(each, Placeholder)] if pattern else []
+    built = columns_in(pattern) if pattern else []
     return list(dict.fromkeys([*mapped, *built]))
 
 

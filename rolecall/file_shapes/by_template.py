@@ -8,7 +8,7 @@ import msgspec
 
 from rolecall.application_imports.read.shaping import columns_named
 from rolecall.applications.field_words import ACTIVE
-from rolecall.applications.file_shape import ANY_OTHER, FileShape, Placeholder, pattern_parts
+from rolecall.applications.file_shape import ANY_OTHER, FileShape, columns_in
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import fold
 from rolecall.file_shapes.ending import SKIP_ROWS
@@ -77,7 +77,7 @@ def _ask_for_lists(view: View, part: Part) -> None:
         return
     split = {same_header(header) for header in part.shape.get("split", {})}
     patterns = filter(None, map(part.origin, ("Group", "Permission", "Username")))
-    named = {each.column for text in patterns for each in pattern_parts(text) if isinstance(each, Placeholder)}
+    named = {column for pattern in patterns for column in columns_in(pattern)}
     read = {*map(same_header, named), *map(same_header, part.shape.get("unpivot", {}).get("columns") or ())} - split
     for column in [each for each in view.profiles if same_header(each.header) in read]:
         if separator := read_rows(view, part, column.header).separator:
@@ -114,7 +114,7 @@ def _share(view: View, section: Mapping[str, Any]) -> float:
     wanted = {same_header(name) for name in columns_named(shape, section["columns"])}
     present = {same_header(profile.header) for profile in view.profiles}
     for field, pattern in shape.join.items():
-        columns = {same_header(part.column) for part in pattern_parts(pattern) if isinstance(part, Placeholder)}
+        columns = {*map(same_header, columns_in(pattern))}
         if same_header(field) in present and not columns & present:
             # If the columns of the pattern are missing, the reader uses the column that is named like the field.
             wanted = (wanted - columns) | {same_header(field)}

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from rolecall.applications.file_shape import JSON, Placeholder, pattern_parts
+from rolecall.applications.file_shape import JSON, columns_in
 from rolecall.applications.model import Content
 from rolecall.core.checking import Json
 from rolecall.file_shapes.ending import AS_PROPOSED
@@ -60,7 +60,7 @@ def _about_group(name: str, usual: str) -> OpenQuestion:
 def _alike(view: View, part: Part, pattern: str) -> list[str]:
     """Return the values that differ only in case, from the columns that form the username."""
     split = part.shape.get("split", {})
-    headers = dict.fromkeys(each.column for each in pattern_parts(pattern) if isinstance(each, Placeholder))
+    headers = dict.fromkeys(columns_in(pattern))
     columns = [view.by_header[header] for header in headers if header in view.by_header]
     values = dict.fromkeys(value for each in columns for value in values_of(each, split.get(each.header)))
     counts = Counter(map(str.lower, values))

@@ -15,7 +15,7 @@ from rolecall.application_imports.read.dates import are_past
 from rolecall.application_imports.read.names import halves_of
 from rolecall.application_imports.read.table import Table
 from rolecall.applications.field_words import NO_ACCESS
-from rolecall.applications.file_shape import FileShape, Placeholder, RowCondition, Unpivot, pattern_parts
+from rolecall.applications.file_shape import FileShape, Placeholder, RowCondition, Unpivot, columns_in, pattern_parts
 from rolecall.applications.model import FIELDS, Content, same_header
 from rolecall.core.text import counted
 
@@ -246,7 +246,7 @@ class ShapedTable:
         If so, note this in the log.
         """
         folded = [*map(same_header, self.headers)]
-        columns = [part.column for part in pattern_parts(pattern) if isinstance(part, Placeholder)]
+        columns = columns_in(pattern)
         if same_header(field) not in folded or any(same_header(column) in folded for column in columns):
             return False
         self.notes.append(

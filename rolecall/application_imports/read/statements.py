@@ -16,7 +16,7 @@ from rolecall.application_imports.read.rows import FileRows
 from rolecall.application_imports.read.sources import InputGroup
 from rolecall.application_imports.read.table import Table
 from rolecall.application_imports.read.unlisted import derived_in_words
-from rolecall.applications.file_shape import ANY_OTHER, JSON, FileShape, Placeholder, pattern_parts
+from rolecall.applications.file_shape import ANY_OTHER, JSON, FileShape, columns_in
 from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import counted
@@ -107,7 +107,7 @@ def _username(table: ReadTable) -> Iterator[str]:
     frame = table.read.frame.select("line").unique().join(table.raw.frame, on="line")
     if source is None or frame.height < _LEAST_ROWS:
         return
-    own = {same_header(name) for name in _columns_of(source)}
+    own = {same_header(name) for name in (columns_in(source) if _is_pattern(source) else [source])}
     is_usual = not own.isdisjoint(map(same_header, ("Username", *ALIASES["Username"])))
     unique = [
         header
@@ -126,12 +126,6 @@ def _may_be_username(header: str, cells: pl.Series, *, is_usual: bool) -> bool:
     is_unique = cells.n_unique() == len(cells)
     is_login = is_number or bool(cells.str.contains(_LOGIN).all())
     return is_unique and is_login and not cells.str.contains(_GUID).any()
-
-
-def _columns_of(source: str) -> list[str]:
-    """Return the columns that a field is read from: a column, or those in a pattern."""
-    parts = pattern_parts(source) if "{" in source and "}" in source else [Placeholder(source, [])]
-    return [part.column for part in parts if isinstance(part, Placeholder)]
 
 
 def _last_logins(table: ReadTable) -> Iterator[str]:
@@ -163,7 +157,11 @@ def _source(table: ReadTable, field: str) -> str | None:
 
 def _in_words(source: str) -> str:
     """Return `source` unchanged if it is a column, or in plain words if it is a pattern."""
-    return pattern_in_words(source) if "{" in source and "}" in source else source
+    return pattern_in_words(source) if _is_pattern(source) else source
+
+
+def _is_pattern(source: str) -> bool:
+    return "{" in source and "}" in source
 
 
 def _status(table: ReadTable, field: str, column: str, words: Mapping[object, str]) -> Iterator[str]:
