@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from rolecall.console.charts import ChartLevel, sparkline, step_line
 from rolecall.core.db import Db
+from rolecall.core.text import some_of
 from rolecall.effective_access.over_time import HolderCount, HolderStep, counts_over_time, holders_over_time
 from rolecall.entitlements.shapes import EntitlementItem
 
@@ -44,8 +45,7 @@ async def holders_chart(
 def _level(step: HolderStep) -> ChartLevel:
     # If as many accounts lost the access as gained it, show names of both.
     names = step.gained if step.change > 0 else step.lost if step.change < 0 else [*step.gained, *step.lost]
-    more = max(abs(step.change), len(names)) - len(names)
-    who = ", ".join(names) + (f" and {more:,} more" if more else "")
+    who = some_of(names, len(names), abs(step.change))
     # `_step_label` in charts.py recognizes a decrease by this typographic minus.
     change = f"{step.change:+,}".replace("-", "−") if step.change else "±0"
     return ChartLevel(step.moment, step.accounts, change, who, f"#{step.number}")

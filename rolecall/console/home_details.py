@@ -15,8 +15,9 @@ from rolecall.accounts.model import Access
 from rolecall.applications import queries as applications
 from rolecall.console.model import Person
 from rolecall.console.queries import EventOfDay
-from rolecall.console.request_details import and_list, pending_rules
+from rolecall.console.request_details import pending_rules
 from rolecall.core.db import Db, fetch_rows
+from rolecall.core.text import and_list, some_of
 from rolecall.effective_access.shapes import ApplicationAccess
 from rolecall.entitlements import queries as entitlements
 from rolecall.entitlements.shapes import EntitlementItem
@@ -219,13 +220,9 @@ async def moves_of(db: Db, coming: Sequence[EventOfDay]) -> dict[UUID, str]:
 
 def _said(changes: MoveChanges) -> str:
     parts = [
-        f"{verb} {_some([name for name, _ in named])}"
+        f"{verb} {some_of([name for name, _ in named], 1)}"
         for verb, named in (("loses", changes.loses), ("gets", changes.gets))
         if named
     ]
     said = ", ".join(parts) or "access stays the same"
     return f"{said[0].upper()}{said[1:]}"
-
-
-def _some(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

@@ -15,6 +15,7 @@ from rolecall.applications.model import ImportStatus
 from rolecall.console.model import Person
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.paging import LAST_KEY, PAGE_SIZE, Page, Whole, whole
+from rolecall.core.text import some_of
 from rolecall.settings.policy import Level, RequirementType
 
 OVERDUE = timedelta(days=7)
@@ -221,8 +222,7 @@ class RequestColumns(msgspec.Struct, frozen=True):
     @property
     def access(self) -> str:
         """Return the requested privileges as text, such as `Post journal and 2 more`; empty for a whole account."""
-        named = " and ".join(self.permissions[:2]) if self.count <= 2 else self.permissions[0]
-        return named if self.count <= 2 else f"{named} and {self.count - 1} more"
+        return " and ".join(self.permissions) if self.count <= 2 else some_of(self.permissions, 1, self.count)
 
 
 async def beside(db: Db, ids: Sequence[UUID]) -> dict[UUID, RequestColumns]:

@@ -1,6 +1,5 @@
 """Collect the data for the page of a request: its steps, its pending reviewers, and what the person may do."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,6 +14,7 @@ from rolecall.console import record_access
 from rolecall.console.model import Person
 from rolecall.core.caller import SYSTEM, Scope
 from rolecall.core.db import Db
+from rolecall.core.text import and_list
 from rolecall.identities.authority import RecordType
 from rolecall.settings.policy import RequirementType
 from rolecall.webhooks import queries as webhooks
@@ -176,14 +176,6 @@ def _refused(status: WorkStatus, standing: permitted.Standing) -> dict[str, list
         if status in move.allowed and (reason := permitted.refusal(standing, move)):
             reasons.setdefault(reason, []).append(name)
     return reasons
-
-
-def and_list(names: Sequence[str]) -> str:
-    """Join names in one sentence: `Ada, Bob and Eve`; with a comma before `and` if a part contains `or`."""
-    *others, last = names or [""]
-    if not others:
-        return last
-    return f"{', '.join(others)}{',' if any(' or ' in name for name in names) else ''} and {last}"
 
 
 def pending_rules(request: AccessRequestDetail, awaited: RequirementType | None) -> list[str]:

@@ -1,7 +1,8 @@
-"""Compare, sort and escape text: sort keys of names, normalized forms for matching, one-line forms for logs."""
+"""Compare, sort, escape and join text: sort keys, normalized forms for matching, one-line forms for logs, lists."""
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 # Letters that the Unicode root collation sorts with a base letter but that do not decompose into it.
 _BASE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
@@ -105,6 +106,24 @@ def in_one_line(text: str) -> str:
 def counted(count: int, one: str, several: str | None = None) -> str:
     """Return a count with its noun: `1 row`, `2,000 rows`."""
     return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+
+
+def and_list(names: Sequence[str]) -> str:
+    """Join names in one sentence: `Ada, Bob and Eve`; with a comma before `and` if a part contains `or`."""
+    *others, last = names or [""]
+    if not others:
+        return last
+    return f"{', '.join(others)}{',' if any(' or ' in name for name in names) else ''} and {last}"
+
+
+def some_of(names: Sequence[str], most: int, count: int | None = None) -> str:
+    """Join the first names and count the others: `Ada, Bob and 2,000 more`.
+
+    Pass `count`, the number of all names, if `names` has only the first ones.
+    """
+    shown = names[:most]
+    others = (len(names) if count is None else count) - len(shown)
+    return ", ".join(shown) + (f" and {others:,} more" if others > 0 else "")
 
 
 def byte_size(count: int) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from rolecall.applications.file_shape import fits_patterns
 from rolecall.applications.model import Content
-from rolecall.core.text import fold
+from rolecall.core.text import fold, some_of
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.groups_held import values_of
 from rolecall.file_shapes.kinds import is_spaced, kind_column, looks_like_group
@@ -51,8 +51,7 @@ def ask_for_group_names(view: View, parts: Sequence[Part]) -> None:
 
 
 def _ask(part: Part, header: str, names: list[str]) -> None:
-    more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
-    shown = f"{', '.join(names[:_MOST_SHOWN])}{more}"
+    shown = some_of(names, _MOST_SHOWN)
     value = SEPARATOR.join((header, *names))
     choices = [ProposedChoice("No, they are accounts", "Username", AS_PROPOSED)]
     if part.content == Content.MEMBERSHIPS:

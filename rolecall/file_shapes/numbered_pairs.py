@@ -8,7 +8,7 @@ from rolecall.applications.field_words import NO_ACCESS, NOTHING_HELD, REFUSES
 from rolecall.applications.file_shape import ANY_OTHER, fits_patterns
 from rolecall.applications.model import same_header
 from rolecall.core.secret_names import looks_secret
-from rolecall.core.text import counted, fold
+from rolecall.core.text import counted, fold, some_of
 from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.groups_held import NAMING, numbered_groups
 from rolecall.file_shapes.header_names import is_about_person, names_access, words_of
@@ -111,7 +111,7 @@ def ask_for_others(view: View, part: Part) -> None:
     for meaning in [part.fields[each] for each in ("Group", "Permission") if each in part.fields]:
         series = next((each for each in _numbered(view) if _has(each, meaning.header)), None)
         if others := [each.header for each in series.profiles if each.header != meaning.header] if series else []:
-            _ask(part, f"Only {meaning.header} is read. Not read: {_listed(others)}. Import without them?")
+            _ask(part, f"Only {meaning.header} is read. Not read: {some_of(others, _MOST_NAMED)}. Import without them?")
 
 
 def _has(series: _Series, header: str) -> bool:
@@ -145,7 +145,7 @@ def _details(view: View, groups: Sequence[str]) -> list[Profile]:
 def ask_for_details(part: Part, details: Sequence[Profile], what: str) -> None:
     """Ask whether to import without these columns, which a shape cannot read together with the groups."""
     if details:
-        named = _listed([each.header for each in details])
+        named = some_of([each.header for each in details], _MOST_NAMED)
         _ask(part, f"Columns that may say more about each {what} are not read: {named}. Import without them?")
 
 
@@ -288,8 +288,3 @@ def _ask_for_unread(part: Part, found: NumberedPairs) -> None:
 
 def _ask(part: Part, text: str, label: str = "Yes, without them") -> None:
     part.questions = [*part.questions, OpenQuestion(text, [ProposedChoice(label, "Username", AS_PROPOSED)])]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(names[:_MOST_NAMED])}{more}"

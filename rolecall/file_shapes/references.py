@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from rolecall.applications.model import Content, same_header
+from rolecall.core.text import some_of
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.groups_held import values_of
 from rolecall.file_shapes.meanings import Meaning, meanings
@@ -117,23 +118,19 @@ def ask_for_ended_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
         if column is None or naming is None or not rows or _place(column) != _place(naming):
             continue
         names = [naming.cells[n] for n in rows]
+        named = some_of(names, _MOST_NAMED)
         words = list(dict.fromkeys(column.cells[n].strip() for n in rows))
         said = f"{column.header} is {', '.join(words)}"
-        _ask_to_leave_out(part, column.header, words, f"{said} for {_listed(names)}. Leave out these groups?")
+        _ask_to_leave_out(part, column.header, words, f"{said} for {named}. Leave out these groups?")
         for other in [each for _, parts in known for each in parts if each.content == Content.MEMBERSHIPS]:
             group = other.fields.get("Group")
             if group and other is not part and group.header not in other.shape.get("split", {}):
-                text = f"Memberships in {_listed(names)} may have ended, because {said}. Leave them out?"
+                text = f"Memberships in {named} may have ended, because {said}. Leave them out?"
                 _ask_to_leave_out(other, group.header, names, text)
 
 
 def _place(column: Profile) -> str:
     return column.header.rpartition(".")[0]
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(names[:_MOST_NAMED])}{more}"
 
 
 def _ask_to_leave_out(part: Part, header: str, words: list[str], text: str) -> None:

@@ -8,6 +8,7 @@ import msgspec
 
 from rolecall.core import clock
 from rolecall.core.db import Db, fetch_all, fetch_rows
+from rolecall.core.text import some_of
 from rolecall.notifications.model import FactContext, NotificationFacts
 
 
@@ -35,9 +36,8 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
     )
     found = {}
     for id, rule_id, rule, count, newest, conflict_id, sees_all, is_owner in rows:
-        others = f" and {count - 1} more" if count > 1 else ""
         found[id] = NotificationFacts(
-            person=f"{newest}{others}" if newest else "",
+            person=some_of([newest], 1, count) if newest else "",
             what=f"Rule {rule}",
             result=f"{count} open conflict{'' if count == 1 else 's'}",
             why="You own the rule" if is_owner else "You are an administrator and the rule has no active owner",

@@ -15,7 +15,7 @@ from rolecall.access_requests.model import AWAITED
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core import clock
 from rolecall.core.db import Db, fetch_rows
-from rolecall.core.text import counted
+from rolecall.core.text import counted, some_of
 from rolecall.notifications.conflict_facts import of_conflicts, of_ended_conflicts, of_exceptions
 from rolecall.notifications.model import (
     ASKED_TO,
@@ -134,7 +134,7 @@ class _RequestRow(msgspec.Struct, frozen=True):
 
     @property
     def what(self) -> str:
-        named = " and ".join(self.names) if self.count <= 2 else f"{self.names[0]} and {self.count - 1} more"
+        named = " and ".join(self.names) if self.count <= 2 else some_of(self.names, 1, self.count)
         access = f"{self.action} access in {self.application}"
         return f"{access}: {named}" if self.count else access
 

@@ -10,7 +10,7 @@ from rolecall.core import clock, migrate, sealing
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.heartbeat import some_worker_lives
-from rolecall.core.text import counted
+from rolecall.core.text import counted, some_of
 from rolecall.identities import queries as identities
 from rolecall.notifications import health as notifications
 from rolecall.notifications.queries import sealed_secrets
@@ -375,5 +375,4 @@ def _moment(when: datetime) -> str:
 
 
 def _some(names: list[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return some_of(names, _NAMED)

@@ -6,7 +6,6 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from rolecall.console.rendering import _environment
-from rolecall.console.request_details import and_list
 
 FILTERS = _environment.filters
 NOW = datetime(2026, 11, 17, 23, 30, tzinfo=UTC)
@@ -82,16 +81,3 @@ def test_distance_counts_calendar_days(hours: int, words: str) -> None:
 @pytest.mark.parametrize(("ago", "words"), [(5, "just now"), (90, "1 minute"), (7200, "2 hours"), (200_000, "2 days")])
 def test_age_is_rounded_down_to_whole_units(ago: int, words: str) -> None:
     assert f">{words}</time>" in FILTERS["age"](NOW - timedelta(seconds=ago), NOW)
-
-
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [
-        ([], ""),
-        (["Ada"], "Ada"),
-        (["Ada", "Bob", "Eve"], "Ada, Bob and Eve"),
-        (["Ada or Bob", "Eve"], "Ada or Bob, and Eve"),
-    ],
-)
-def test_names_are_joined_with_and(names: list[str], words: str) -> None:
-    assert and_list(names) == words

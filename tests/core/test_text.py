@@ -2,7 +2,7 @@ import pytest
 
 from rolecall.core.checking import human_name
 from rolecall.core.ids import guid, new_id
-from rolecall.core.text import counted, fold, has_control, is_blank, name_key, sort_key
+from rolecall.core.text import and_list, counted, fold, has_control, is_blank, name_key, some_of, sort_key
 
 
 def test_names_sort_by_letters_then_accents_and_never_by_case() -> None:
@@ -79,3 +79,33 @@ def test_names_are_compared_without_invisible_characters(spelling: str) -> None:
 def test_only_one_thing_is_counted_in_the_singular(count: int, said: str) -> None:
     assert counted(count, "entry", "entries") == said
     assert counted(count, "row") == said.replace("entries", "rows").replace("entry", "row")
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([], ""),
+        (["Ada"], "Ada"),
+        (["Ada", "Bob", "Eve"], "Ada, Bob and Eve"),
+        (["Ada or Bob", "Eve"], "Ada or Bob, and Eve"),
+    ],
+)
+def test_names_are_joined_with_and(names: list[str], words: str) -> None:
+    assert and_list(names) == words
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([], ""),
+        (["Ada", "Bob"], "Ada, Bob"),
+        (["Ada", "Bob", "Eve"], "Ada, Bob and 1 more"),
+        (["Ada"] * 2002, "Ada, Ada and 2,000 more"),
+    ],
+)
+def test_first_names_are_joined_and_others_counted(names: list[str], words: str) -> None:
+    assert some_of(names, 2) == words
+
+
+def test_names_that_are_not_passed_are_counted_too() -> None:
+    assert some_of(["Ada", "Bob"], 1, 7) == "Ada and 6 more"

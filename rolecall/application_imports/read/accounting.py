@@ -13,7 +13,7 @@ from rolecall.application_imports.read.column_uses import Fate, Use, uses_of
 from rolecall.application_imports.read.sources import InputGroup
 from rolecall.application_imports.read.table import Table
 from rolecall.applications.model import Content
-from rolecall.core.text import counted
+from rolecall.core.text import counted, some_of
 
 _MOST_NAMED = 30
 # The prefix of log lines that need a person's attention.
@@ -98,7 +98,8 @@ def in_words(name: str, account: FileAccount, earlier: Sequence[str]) -> Iterato
         told = f"{column.header} ({counted(column.values, 'different value')})" if column.values else column.header
         by_fate.setdefault(column.use.fate, []).append(told)
     if by_fate:
-        yield f"{name}: {'; '.join(f'columns {fate}: {_listed(by_fate[fate])}' for fate in Fate if fate in by_fate)}"
+        fates = [f"columns {fate}: {some_of(by_fate[fate], _MOST_NAMED)}" for fate in Fate if fate in by_fate]
+        yield f"{name}: {'; '.join(fates)}"
     for column in account.columns if earlier else ():
         if column.header not in earlier and column.use.fate != Fate.READ:
             yield _new_column(name, column)
@@ -126,11 +127,6 @@ def _new_column(name: str, column: SeenColumn) -> str:
 def warnings_in(log: Iterable[str]) -> list[str]:
     """Return the warnings in the lines of a log."""
     return [match[1] for line in log if (match := _WARNED.match(line))]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(names[:_MOST_NAMED])}{more}"
 
 
 def add_rows(account: FileAccount, raw: Table, left_out: Mapping[str, int]) -> None:

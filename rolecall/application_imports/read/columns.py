@@ -9,6 +9,7 @@ from rolecall.application_imports.read.secret_headers import secret_headers
 from rolecall.application_imports.read.table import Table
 from rolecall.applications.file_shape import FileShape
 from rolecall.applications.model import FIELDS, Content, same_header
+from rolecall.core.text import some_of
 
 ALIASES = {
     "Username": ("User Name", "Login", "Account"),
@@ -121,8 +122,7 @@ def _missing(choice: Sequence[str], content: Content, headers: Sequence[str]) ->
 
 def listed(headers: Sequence[str]) -> str:
     """List the headers of a file, up to a limit, for a message."""
-    more = f" and {len(headers) - _MOST_NAMED:,} more" if len(headers) > _MOST_NAMED else ""
-    return f"the columns found are {', '.join(header[:_LONGEST_NAME] for header in headers[:_MOST_NAMED])}{more}"
+    return f"the columns found are {some_of([header[:_LONGEST_NAME] for header in headers], _MOST_NAMED)}"
 
 
 def _check_headers(headers: Sequence[str]) -> None:

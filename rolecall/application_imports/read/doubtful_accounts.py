@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from rolecall.applications.field_words import ACTIVE, YES_NO
-from rolecall.core.text import counted
+from rolecall.core.text import counted, some_of
 
 _MOST_NAMED = 4
 # Words in brackets after a name, such as `Ada Byron (Disabled 2024)`.
@@ -17,14 +17,10 @@ def doubtful_accounts(frame: pl.DataFrame) -> Iterator[str]:
     """Report active accounts that are locked, or whose name has a word such as "disabled" in brackets."""
     active = frame.filter(pl.col("is_active")).unique("username", keep="first", maintain_order=True)
     if locked := active.filter(pl.col("is_locked")).get_column("username").to_list():
-        yield f"{counted(len(locked), 'account is', 'accounts are')} locked, and still active: {_named(locked)}"
+        count = counted(len(locked), "account is", "accounts are")
+        yield f"{count} locked, and still active: {some_of(locked, _MOST_NAMED)}"
     words = pl.col("name").str.extract(_IN_BRACKETS).str.to_lowercase().str.extract_all(r"[^\W\d_]+")
     ended = active.filter(words.list.eval(pl.element().is_in(_ENDED)).list.any().fill_null(value=False))
     if names := ended.get_column("name").to_list():
         has = "is active, but its name says" if len(names) == 1 else "are active, but their names say"
-        yield f"{counted(len(names), 'account')} {has} otherwise: {_named(names)}"
-
-
-def _named(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(names[:_MOST_NAMED])}{more}"
+        yield f"{counted(len(names), 'account')} {has} otherwise: {some_of(names, _MOST_NAMED)}"

@@ -1,6 +1,6 @@
 """Warn of rows that may be wrong: similar usernames, groups as members, and memberships that are not read."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 import polars as pl
@@ -9,7 +9,7 @@ from rolecall.application_imports.read.column_uses import Fate, Section, uses_of
 from rolecall.application_imports.read.statements import ReadTable
 from rolecall.applications.model import Content, same_header
 from rolecall.core.nested_json import decode_nested
-from rolecall.core.text import counted
+from rolecall.core.text import counted, some_of
 
 _MOST_NAMED = 6
 # Columns of directories: the name of an entry, the groups of an entry, and the members of a group.
@@ -24,12 +24,6 @@ def row_warnings(table: ReadTable) -> list[str]:
     return [*_capitals(table), *_inner_groups(table), *_unread_memberships(table)]
 
 
-def _listed(names: Iterable[str]) -> str:
-    found = list(names)
-    more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
-    return f"{', '.join(found[:_MOST_NAMED])}{more}"
-
-
 def _capitals(table: ReadTable) -> Iterator[str]:
     """Warn of usernames that differ only in case: each becomes an account, but they may be the same person."""
     gives_users = table.group.content == Content.USERS or table.shape.derive_users
@@ -41,7 +35,7 @@ def _capitals(table: ReadTable) -> Iterator[str]:
         "plain", maintain_order=True
     )
     if doubles.height:
-        named = _listed(doubles.get_column("username").to_list())
+        named = some_of(doubles.get_column("username").to_list(), _MOST_NAMED)
         yield f"{doubles.height:,} usernames differ only in case: {named}. Each of them is a separate account"
 
 
@@ -54,7 +48,7 @@ def _inner_groups(table: ReadTable) -> Iterator[str]:
     both = frame.filter(pl.col("username").is_in(groups.implode()) & (pl.col("username") != pl.col("group")))
     names = both.get_column("username").unique(maintain_order=True)
     if len(names):
-        yield f"Members with the names of groups are read as accounts: {_listed(names.to_list())}"
+        yield f"Members with the names of groups are read as accounts: {some_of(names.to_list(), _MOST_NAMED)}"
 
 
 def _unread_memberships(table: ReadTable) -> Iterator[str]:
@@ -77,7 +71,7 @@ def _unread_memberships(table: ReadTable) -> Iterator[str]:
         # Leave out memberships of entries that this table does not have: another part of the file may have them.
         missing = [(of, to) for (of, to) in pairs[header] if (of, to) not in known and {of, to} <= entries]
         if missing:
-            named = _listed(f"{pairs[header][pair][0]} in {pairs[header][pair][1]}" for pair in missing)
+            named = some_of([f"{pairs[header][pair][0]} in {pairs[header][pair][1]}" for pair in missing], _MOST_NAMED)
             yield (
                 f"{header} names {counted(len(missing), 'membership')} missing from {' and '.join(read)}. "
                 f"Not read: {named}"

@@ -1,7 +1,7 @@
 """State in plain words, with counts, what each setting of a file does, so that people can check every assumption."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 import polars as pl
@@ -19,7 +19,7 @@ from rolecall.application_imports.read.unlisted import derived_in_words
 from rolecall.applications.file_shape import ANY_OTHER, JSON, FileShape, columns_in
 from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import looks_secret
-from rolecall.core.text import counted
+from rolecall.core.text import counted, some_of
 
 _MOST_WORDS, _MOST_COLUMNS, _LONGEST = 6, 4, 40
 _LOGIN, _GUID = r"^\s*[A-Za-z][\w.$@\\-]*\s*$", r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}"
@@ -118,7 +118,7 @@ def _username(table: ReadTable) -> Iterator[str]:
         and _may_be_username(header, frame.get_column(str(i)), is_usual=is_usual)
     ]
     if unique:
-        yield f"Username is {_in_words(source)}. Also different in every row: {_listed(unique, _MOST_COLUMNS)}"
+        yield f"Username is {_in_words(source)}. Also different in every row: {some_of(unique, _MOST_COLUMNS)}"
 
 
 def _may_be_username(header: str, cells: pl.Series, *, is_usual: bool) -> bool:
@@ -143,7 +143,7 @@ def _last_logins(table: ReadTable) -> Iterator[str]:
         and table.raw.frame.get_column(str(i)).str.contains(_DATED).any()
     ]
     if alike:
-        yield f"Last Login is {source}. These columns may be last logins too: {_listed(alike, _MOST_COLUMNS)}"
+        yield f"Last Login is {source}. These columns may be last logins too: {some_of(alike, _MOST_COLUMNS)}"
 
 
 def _source(table: ReadTable, field: str) -> str | None:
@@ -193,12 +193,7 @@ def _meanings(table: ReadTable, read: pl.DataFrame, field: str, column: str, wor
     found: dict[str, list[str]] = {}
     for value, text, number in pairs.group_by(column, "text", maintain_order=True).len().rows():
         found.setdefault(words.get(value, str(value)), []).append(f"{text[:_LONGEST] or 'blank'} ({number:,})")
-    return "; ".join(f"{_listed(each, _MOST_WORDS)} as {meaning}" for meaning, each in found.items())
-
-
-def _listed(names: Sequence[str], most: int) -> str:
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
+    return "; ".join(f"{some_of(each, _MOST_WORDS)} as {meaning}" for meaning, each in found.items())
 
 
 def _values(table: ReadTable) -> Iterator[str]:
@@ -207,7 +202,7 @@ def _values(table: ReadTable) -> Iterator[str]:
             meant = [
                 f"{'any other text' if word == ANY_OTHER else word or 'blank'} as {to}" for word, to in words.items()
             ]
-            yield f"{field}: {_listed(meant, _MOST_WORDS)}"
+            yield f"{field}: {some_of(meant, _MOST_WORDS)}"
 
 
 def _split(table: ReadTable) -> Iterator[str]:
@@ -241,7 +236,7 @@ def _join(table: ReadTable) -> Iterator[str]:
     pairs = beside(table.shape)
     for field, pattern in table.shape.join.items():
         if field in pairs:
-            told = _listed([f"{column} for {held}" for held, column in pairs[field]], _MOST_COLUMNS)
+            told = some_of([f"{column} for {held}" for held, column in pairs[field]], _MOST_COLUMNS)
             yield f"{field} is the value of the column with the same number: {told}"
         elif same_header(field) not in _STATUSES:
             yield f"{field} is built from {pattern_in_words(pattern)}"
@@ -269,7 +264,7 @@ def _blank(table: ReadTable) -> Iterator[str]:
     texts = {text.lower() for each in cells for text in each.filter(each.str.len_bytes() <= longest).unique().to_list()}
     found = [word for word in table.shape.blank if word.strip().lower() in texts]
     if found:
-        yield f"Read as blank: {_listed(found, _MOST_WORDS)}"
+        yield f"Read as blank: {some_of(found, _MOST_WORDS)}"
 
 
 def _ignored(table: ReadTable) -> Iterator[str]:
@@ -285,7 +280,7 @@ def _ignored(table: ReadTable) -> Iterator[str]:
         and frame.group_by("username").agg(pl.col(str(i)).str.strip_chars().n_unique()).get_column(str(i)).max() != 1
     ]
     if named:
-        yield f"Not kept as details, because rows of one account differ in them: {_listed(named, _MOST_COLUMNS)}"
+        yield f"Not kept as details, because rows of one account differ in them: {some_of(named, _MOST_COLUMNS)}"
 
 
 def _stated_elsewhere(table: ReadTable) -> Iterable[str]:
@@ -303,7 +298,7 @@ STATED: dict[str, Callable[[ReadTable], Iterable[str]]] = {
     "column_starts": _stated_elsewhere,
     "merge_extra_fields": lambda table: [f"Further fields belong to the last column, {table.raw.headers[-1]}"],
     "skip_rows_where": _stated_elsewhere,
-    "fill_down": lambda table: [f"Blank cells repeat the value above: {_listed(table.shape.fill_down, _MOST_COLUMNS)}"],
+    "fill_down": lambda table: [f"Blank cells repeat the value above: {some_of(table.shape.fill_down, _MOST_COLUMNS)}"],
     "sheet": _stated_elsewhere,
     "records": _stated_elsewhere,
     "values": _values,
@@ -314,7 +309,7 @@ STATED: dict[str, Callable[[ReadTable], Iterable[str]]] = {
     "join": _join,
     "dates": _dates,
     "ignore": _ignored,
-    "keep": lambda table: [f"Kept, although named like a secret: {_listed(table.shape.keep, _MOST_COLUMNS)}"],
+    "keep": lambda table: [f"Kept, although named like a secret: {some_of(table.shape.keep, _MOST_COLUMNS)}"],
     "derive_users": _derived,
     "open_questions": _stated_elsewhere,
 }

@@ -3,6 +3,7 @@
 import msgspec
 
 from rolecall.core.db import Db, fetch_all
+from rolecall.core.text import some_of
 from rolecall.settings.policy import Level
 
 _HIGH = (Level.HIGH, Level.CRITICAL)
@@ -26,9 +27,8 @@ async def lowered(db: Db, number: int) -> list[Lowered]:
 
 
 def in_words(found: list[Lowered]) -> str:
-    named = [f"{each.name} from {each.before} to {each.after}" for each in found[:_MOST_NAMED]]
-    more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
-    return f"it would lower the risk rating of {', '.join(named)}{more}"
+    named = [f"{each.name} from {each.before} to {each.after}" for each in found]
+    return f"it would lower the risk rating of {some_of(named, _MOST_NAMED)}"
 
 
 _PERMISSIONS = """

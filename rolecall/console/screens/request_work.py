@@ -13,7 +13,6 @@ from rolecall.console.inputs import Form
 from rolecall.console.model import Person
 from rolecall.console.request_details import (
     VERBS,
-    and_list,
     may_take,
     own_reason,
     pending_reviewers,
@@ -25,6 +24,7 @@ from rolecall.core.checking import Facts
 from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound
 from rolecall.core.ids import guid, known_guid
+from rolecall.core.text import and_list
 from rolecall.identities.authority import RecordType
 from rolecall.settings.policy import RequirementType
 

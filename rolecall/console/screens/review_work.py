@@ -21,6 +21,7 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, Invalid, NotFound
 from rolecall.core.ids import known_guid
+from rolecall.core.text import some_of
 from rolecall.identities.authority import RecordType
 from rolecall.reviews import accepting, deciding, item_queries, moving, queries, submitting, workspace
 from rolecall.reviews.item_queries import ItemFilters
@@ -339,10 +340,9 @@ async def _without_comment(db: Db, person: Person, decision: str, ids: Sequence[
     left = [one for one in own if one.status is ReviewItemStatus.PENDING and one.recommendation.verdict]
     against = [one for one in left if review_words.needs_comment(one) == decision]
     named = [f"#{one.number} {review_words.name_of(one)} of {review_words.holder_of(one)}" for one in against]
-    shown = ", ".join(named[:_MOST_NAMED]) + (f" and {len(named) - _MOST_NAMED} more" if named[_MOST_NAMED:] else "")
-    verb = "needs" if len(named) == 1 else "need"
+    need = f"{some_of(named, _MOST_NAMED)} {'needs' if len(named) == 1 else 'need'} a comment"
     opposite = "Revoke" if decision == "Keep" else "Keep"
-    return f"{shown} {verb} a comment, because {opposite} is recommended. Select them, add a comment and decide again."
+    return f"{need}, because {opposite} is recommended. Select them, add a comment and decide again."
 
 
 @screen("GET", "/reviews/{id:str}/submit", scope=Scope.REVIEWS_READ, limits=_REVIEW, query={"reviewerId": a_guid})
