@@ -94,6 +94,8 @@ NOTHING_HELD = (
 )  # fmt: skip
 # The names of roles and levels that give no access.
 REFUSES = ("no access", "noaccess", "no_access", "no-access", "kein zugriff", "aucun accès", "sin acceso")
+# Both, folded: a group, role or level with such a name gives nothing.
+GIVES_NOTHING = {fold(word) for word in (*NOTHING_HELD, *REFUSES)}
 RISKS = {
     **{word.lower(): word for word in ("None", "Low", "Moderate", "High", "Critical")},
     **_all("None", "0,no,n/a"),

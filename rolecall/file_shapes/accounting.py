@@ -10,7 +10,7 @@ import msgspec
 from rolecall.application_imports.read.access_signs import MOST_CELLS, Sign, sign_of_access
 from rolecall.application_imports.read.column_uses import Fate, Section, Use, uses_of
 from rolecall.application_imports.read.keyed_values import entries_of, object_in
-from rolecall.applications.field_words import ACTIVE, LOCKED, NO_DATE, NOTHING_HELD, REFUSES
+from rolecall.applications.field_words import ACTIVE, GIVES_NOTHING, LOCKED, NO_DATE
 from rolecall.applications.file_shape import ANY_OTHER, JSON, FileShape, Placeholder, pattern_parts
 from rolecall.applications.model import Content
 from rolecall.core.nested_json import decode_nested
@@ -30,7 +30,6 @@ _SEVERAL = 4
 # The status fields. `_STATUS_ALONE` matches the `how` of a column that is read only as one or more of them.
 _STATUSES = ("Active", "Locked", "Status")
 _STATUS_ALONE = re.compile(rf"(?:{'|'.join(_STATUSES)})(?: and (?:{'|'.join(_STATUSES)}))* of [a-z ]+")
-_NOTHING = {fold(word) for word in (*NOTHING_HELD, *REFUSES)}
 _KNOWN = ACTIVE.keys() | LOCKED.keys() | NO_DATE
 # Header words for the form of a name, such as `id`. They do not say what is named.
 _HOW_NAMED = {"id", "name", "code", "key", "full", "display", "dn", "guid", "no", "number"}
@@ -121,7 +120,7 @@ def _may_have_levels(column: ColumnAccount, words: Set[str]) -> bool:
     """
     if column.may_be_access == Sign.LEVELS:
         return True
-    is_plain = column.may_be_access == Sign.NAMES or (column.may_be_access == Sign.LIST and bool(words & _NOTHING))
+    is_plain = column.may_be_access == Sign.NAMES or (column.may_be_access == Sign.LIST and bool(words & GIVES_NOTHING))
     return is_plain and not names_access(column.header)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
-from rolecall.applications.field_words import NOTHING_HELD, REFUSES
+from rolecall.applications.field_words import GIVES_NOTHING, NOTHING_HELD
 from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
@@ -19,7 +19,6 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 # The key of an answer that repeats the groups of a column in the blank cells below them.
 FILL_DOWN = "fillDown"
 _NO_PERMISSION = {fold(word) for word in NOTHING_HELD}
-_NO_GROUP = _NO_PERMISSION.union(map(fold, REFUSES))
 # A placeholder in brackets, such as `(No Group)` or `<not assigned>`.
 _PLACEHOLDER = re.compile(r"[(<\[](?:no|not|without)\b[^()<>\[\]]{0,60}[)>\]]", re.IGNORECASE)
 _LIKELY = 0.4
@@ -135,7 +134,7 @@ def blank_no_groups(part: Part, columns: Iterable[Profile]) -> None:
         value
         for column in columns
         for value in values_of(column, column.separator)
-        if _is_nothing(value, column, _NO_GROUP)
+        if _is_nothing(value, column, GIVES_NOTHING)
     }
     if found:
         part.shape["blank"] = sorted(found)
@@ -151,7 +150,7 @@ def _is_nothing(value: str, column: Profile, words: Set[str]) -> bool:
 
 def has_placeholders(groups: Profile, separator: str | None) -> bool:
     """Return whether a word in a column of groups means that an account has none."""
-    return any(value and _is_nothing(value, groups, _NO_GROUP) for value in values_of(groups, separator))
+    return any(value and _is_nothing(value, groups, GIVES_NOTHING) for value in values_of(groups, separator))
 
 
 def ask_for_merged(part: Part, groups: Profile) -> None:
@@ -175,7 +174,7 @@ def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:
     Also leave out rows with a blank group, unless the cells are lists.
     """
     separator = part.shape.get("split", {}).get(groups.header)
-    nothing = _NO_GROUP if what == "group" else _NO_PERMISSION
+    nothing = GIVES_NOTHING if what == "group" else _NO_PERMISSION
     words = sorted(word for word in set(values_of(groups, separator)) if _is_nothing(word, groups, nothing))
     if not groups.is_filled and separator is None and what == "group":
         words.append("")

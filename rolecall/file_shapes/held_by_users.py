@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from rolecall.application_imports.read.keyed_values import BETWEEN, are_levels
+from rolecall.application_imports.read.keyed_values import BETWEEN, MEMBER_WORDS, are_levels
 from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents
@@ -41,8 +41,6 @@ _NOT_HELD = {"max", "maximum", "previous", "former", "requested", "new"}
 _PERMISSIONS = {"permissions", "privileges", "rights", "scopes", "capabilities", "authorities"}
 # Words in headers of yes/no columns that say whether an account has a privilege.
 _PRIVILEGES = {"priv", "privs", "privilege", "permission", "perm", "right"}
-# Columns of JSON objects with these names map members to roles, and do not list groups.
-_OF_MEMBERS = {"members", "member", "users"}
 _LEAST_TICKED = 3
 _FEW_ROWS = 20
 _MOSTLY = 0.5
@@ -107,7 +105,7 @@ def _rank_of_list(profile: Profile) -> tuple[bool, int]:
 def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
     if profile.header in {meaning.header for meaning in fields.values()} or not profile.values:
         return False
-    if profile.is_useless or profile.is_object or (profile.is_keyed and _last_name(profile) in _OF_MEMBERS):
+    if profile.is_useless or profile.is_object or (profile.is_keyed and _last_name(profile) in MEMBER_WORDS):
         return False
     name = _last_name(profile)
     if profile.is_dated or looks_secret(profile.header) or not (_LISTED.search(name) or name in TRANSLATED["Group"]):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
-from rolecall.applications.field_words import NO_ACCESS, NOTHING_HELD, REFUSES
+from rolecall.applications.field_words import GIVES_NOTHING, NO_ACCESS
 from rolecall.applications.file_shape import ANY_OTHER, fits_patterns
 from rolecall.applications.model import same_header
 from rolecall.core.secret_names import looks_secret
@@ -37,7 +37,7 @@ _STATES = {"status", "state", "active", "enabled", "suspended", "disabled", "loc
 _PLACES = SCOPES | {"course", "courses", "cohort", "module", "site", "location", "department", "company", "school"}
 _NUMBER = re.compile(r"\d+")
 _AROUND = " _.-[]()#"
-_NOTHING = {fold(word) for word in (*NOTHING_HELD, *REFUSES)} | NO_ACCESS - {""}
+_NOTHING = GIVES_NOTHING | NO_ACCESS
 _MOST_NAMED = 4
 _LONGEST_NUMBER = 2
 # The maximum length of a pattern, and the number of characters that a pair adds to it besides its two headers.

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 import msgspec
 
-from rolecall.application_imports.read.keyed_values import is_keyed, object_in
-from rolecall.applications.field_words import ACCESS, NO_ACCESS, NOTHING_HELD, REFUSES, YES_NO
+from rolecall.application_imports.read.keyed_values import ACCESS_WORDS, is_keyed, object_in
+from rolecall.applications.field_words import ACCESS, GIVES_NOTHING, NO_ACCESS, YES_NO
 from rolecall.core.nested_json import decode_nested
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents
@@ -40,15 +40,11 @@ _CODE = re.compile(r"[A-Za-z]{0,8}[-_]?\d{2,}")
 _DISTINGUISHED = re.compile(r"(?:cn|uid|ou)=", re.IGNORECASE)
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+|(?:https?|ldap|file)://\S+|/\S*")
 # Header words about access. Names in such a column count as access even if no name repeats.
-_ACCESS_WORDS = {
-    "access", "permission", "permissions", "perm", "perms", "privilege", "privileges", "priv", "role", "roles", "group",
-    "groups", "grp", "grps", "team", "teams", "entitlement", "entitlements", "right", "rights", "profile", "profiles",
-    "membership", "memberships", "authority", "authorities", "authorization", "authorizations", "scope", "scopes",
-    "license", "licenses", "licence", "licences", "admin", "administrator", "superuser", "capability", "capabilities",
-    "grant", "grants", "policy", "policies", "responsibility", "responsibilities", "clearance", "rolle", "rollen",
-    "gruppe", "gruppen", "berechtigung", "berechtigungen", "recht", "rechte", "droit", "droits", "permiso", "permisos",
-    "rol", "grupo", "grupos", "groupe", "groupes", "ruolo", "gruppo", "groname", "template", "templates", "course",
-    "courses", "cohort", "cohorts",
+_ACCESS_IN_HEADERS = ACCESS_WORDS | {
+    "perm", "priv", "grp", "grps", "profile", "authority", "authorization", "scope", "licence", "admin",
+    "administrator", "superuser", "capability", "grant", "policy", "responsibility", "clearance", "rolle", "gruppe",
+    "berechtigung", "recht", "droit", "permiso", "rol", "grupo", "grupos", "groupe", "groupes", "ruolo", "gruppo",
+    "groname", "template", "templates", "course", "courses", "cohort", "cohorts",
 }  # fmt: skip
 # Header words about a person, an organization or the record itself. A column whose header has such a word, but no word
 # about access, contains no access.
@@ -85,8 +81,7 @@ _FLAGS = {
 _KINDS = {"kind", "type", "api", "ref", "version"}
 # Header words for limits, such as the maximum amount that an account may approve.
 _LIMITS = {"limit", "limits", "ceiling", "threshold", "betragsgrenze", "plafond"}
-_NO = {word for word, value in YES_NO.items() if not value}
-_NOTHING = {*map(fold, (*NOTHING_HELD, *REFUSES)), *NO_ACCESS, *_NO}
+_NOTHING = GIVES_NOTHING | NO_ACCESS
 # Words for no access among levels. *NONE is left out, because systems write it in place of a name.
 _NO_LEVEL = {word for word in _NOTHING if not word.startswith("*")}
 _BLANK = {"", "[]", "{}"}
@@ -100,7 +95,7 @@ def sign_of_access(header: str, cells: Iterable[str]) -> Sign | None:
     words = {word.lower() for word in _WORD.findall(without_accents(header))}
     if not values or looks_secret(header):
         return None
-    is_named, is_other = bool(words & _ACCESS_WORDS), bool(words & _OTHER_WORDS)
+    is_named, is_other = bool(words & _ACCESS_IN_HEADERS), bool(words & _OTHER_WORDS)
     if is_other and not is_named:
         return None
     if _are_ids(words, values) or (len(set(values)) == 1 and words & _KINDS):
@@ -138,7 +133,7 @@ def _are_ids(words: Set[str], values: Sequence[str]) -> bool:
     """
     is_unique = 1 < len(set(values)) == len(values)
     is_code = is_unique and "id" in words and all(map(_CODE.fullmatch, values))
-    return is_code or (all(map(_GUID.fullmatch, values)) and (is_unique or not words & _ACCESS_WORDS))
+    return is_code or (all(map(_GUID.fullmatch, values)) and (is_unique or not words & _ACCESS_IN_HEADERS))
 
 
 def _repeats(values: Sequence[str]) -> bool:

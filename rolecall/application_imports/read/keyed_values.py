@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from rolecall.application_imports.read.json_pages import ENVELOPES
-from rolecall.applications.field_words import ACCESS, NO_ACCESS, NOTHING_HELD, REFUSES
+from rolecall.applications.field_words import ACCESS, GIVES_NOTHING, NO_ACCESS
 from rolecall.core.nested_json import decode_nested
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents
@@ -25,23 +25,25 @@ _NAMING = (
     "access", "value",
 )  # fmt: skip
 # Words for nothing, in a list of names and in place of a level.
-_NO_NAME = {"", *map(fold, (*NOTHING_HELD, *REFUSES))}
+_NO_NAME = {"", *GIVES_NOTHING}
 _NO_LEVEL = _NO_NAME | NO_ACCESS | {word for word, access in ACCESS.items() if access in ("None", "Deny")}
-# Words in names of objects that map names to access: the access, and the places where it applies.
-_ACCESS_WORDS = {
-    "access", "accesses", "permission", "permissions", "perms", "privilege", "privileges", "privs", "role", "roles",
-    "group", "groups", "team", "teams", "entitlement", "entitlements", "right", "rights", "membership", "memberships",
-    "authorities", "authorizations", "scopes", "license", "licenses", "licences", "capabilities", "grants", "policies",
-    "responsibilities", "assignments", "rollen", "gruppen", "berechtigungen", "rechte", "droits", "permisos",
-    "profiles",
+# Words for access, in names of objects and in headers.
+ACCESS_WORDS = {
+    "access", "permission", "permissions", "perms", "privilege", "privileges", "role", "roles", "group", "groups",
+    "team", "teams", "entitlement", "entitlements", "right", "rights", "membership", "memberships", "authorities",
+    "authorizations", "scopes", "license", "licenses", "licences", "capabilities", "grants", "policies",
+    "responsibilities", "rollen", "gruppen", "berechtigungen", "rechte", "droits", "permisos", "profiles",
 }  # fmt: skip
+# Words in names of objects that map names to access: the access, and the places where it applies.
+_KEYED_ACCESS = ACCESS_WORDS | {"accesses", "assignments", "privs"}
 _PLACES = {
     "app", "apps", "application", "applications", "project", "projects", "space", "spaces", "site", "sites", "tenants",
     "workspace", "workspaces", "environments", "repository", "repositories", "repos", "clients", "databases", "schemas",
     "clusters", "namespaces", "systems", "modules", "orgs", "organizations", "organisations", "domains", "realms",
     "folders", "mailboxes", "boards", "channels", "products", "services", "resources", "accounts", "companies",
 }  # fmt: skip
-_MEMBERS = {"members", "member", "users"}
+# Words in names of objects that map members to their roles.
+MEMBER_WORDS = {"members", "member", "users"}
 # Members of objects that describe one thing or contain a list. Their names are not data.
 _OF_THINGS = {
     "id", "name", "displayname", "display", "title", "label", "key", "code", "value", "values", "type", "kind", "url",
@@ -137,7 +139,7 @@ def _is_text(value: object) -> bool:
 @lru_cache(maxsize=10_000)
 def may_be_keyed(path: str) -> bool:
     """Return whether the name of an object says that it may map names to access, or members to their roles."""
-    return bool(_words_of(path) & (_ACCESS_WORDS | _PLACES | _MEMBERS)) and not looks_secret(path)
+    return bool(_words_of(path) & (_KEYED_ACCESS | _PLACES | MEMBER_WORDS)) and not looks_secret(path)
 
 
 def _words_of(path: str) -> set[str]:
@@ -159,16 +161,16 @@ def is_keyed(path: str, objects: Iterable[Object]) -> bool:
     if not members or not may_be_keyed(path) or of_things or _is_wrapper(path, names):
         return False
     kinds = {_kind_of(value) for _, value in members}
-    if _words_of(path) & _MEMBERS:
+    if _words_of(path) & MEMBER_WORDS:
         return None not in kinds and (len(kinds) == 1 or kinds == {"list", "level"})
     if kinds == {"level"} or kinds == {"list", "level"}:
         return _are_levels(path, [(name, value) for name, value in members if not isinstance(value, list)])
-    return kinds == {"flag"} or (kinds == {"list"} and not names <= _ACCESS_WORDS)
+    return kinds == {"flag"} or (kinds == {"list"} and not names <= _KEYED_ACCESS)
 
 
 def is_map(value: object) -> bool:
     """Return whether an object maps names, such as usernames, to lists of texts, or to maps from names to access."""
-    if not isinstance(value, dict) or {*map(fold, value)} & (_OF_THINGS | _ACCESS_WORDS | _MEMBERS | {*ENVELOPES}):
+    if not isinstance(value, dict) or {*map(fold, value)} & (_OF_THINGS | _KEYED_ACCESS | MEMBER_WORDS | {*ENVELOPES}):
         return False
     objects = [each for each in value.values() if isinstance(each, dict) and each]
     lists = [each for each in value.values() if isinstance(each, list) and each]
@@ -177,7 +179,7 @@ def is_map(value: object) -> bool:
     if objects:
         # Members such as `groups` and `roles` are attributes of one thing.
         names = {fold(name) for each in objects for name in each}
-        return is_keyed("access", objects) and not names & (_ACCESS_WORDS | _MEMBERS)
+        return is_keyed("access", objects) and not names & (_KEYED_ACCESS | MEMBER_WORDS)
     return bool(lists) and all(isinstance(entry, str) for each in lists for entry in each)
 
 
@@ -224,7 +226,7 @@ def _are_levels(path: str, members: Sequence[tuple[str, Any]]) -> bool:
     if any(looks_secret(name) for name, _ in members):
         return False
     texts = [text for _, value in members for text in _texts_in(value)]
-    is_plural = any(word in _ACCESS_WORDS and word.endswith(("s", "n")) for word in _words_of(path) - {"access"})
+    is_plural = any(word in _KEYED_ACCESS and word.endswith(("s", "n")) for word in _words_of(path) - {"access"})
     return are_levels(texts) or is_plural or 2 * len({*texts}) <= len(texts)
 
 
