@@ -5,7 +5,17 @@ from typing import Any
 
 from rolecall.applications.model import Content
 from rolecall.core.secret_names import looks_secret
-from rolecall.file_shapes import access, grants_by_kind, holders, keyed_lists, matrices, members, people, veza
+from rolecall.file_shapes import (
+    access,
+    grants_by_kind,
+    groups_with_members,
+    holders,
+    keyed_lists,
+    matrices,
+    members,
+    people,
+    veza,
+)
 from rolecall.file_shapes.denials import refuse_access
 from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.header_names import names_access
@@ -45,12 +55,12 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
     access.find_postgres_roles,
     access.find_sap_authorizations,
     members.find_inner_members,
-    access.find_groups_with_members,
+    groups_with_members.find_groups_with_members,
     access.find_permissions,
     access.find_memberships,
     grants_by_kind.find_grants_by_kind,
     access.find_groups,
-    access.find_group_columns,
+    groups_with_members.find_group_columns,
     holders.find_users,
 )
 

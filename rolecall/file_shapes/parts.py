@@ -92,6 +92,11 @@ class View(msgspec.Struct):
             del found["Name"]
         return found
 
+    def fields_of_groups(self, name: Meaning) -> dict[str, Meaning]:
+        """Return the fields of groups whose names are in the column of `name`."""
+        others = self.fields(Content.GROUPS, [name.header])
+        return {"Group": name, **{field: each for field, each in others.items() if field != "Group"}}
+
     def _complete_names(self, fields: dict[str, Meaning]) -> None:
         """Read a Name column with single words as the missing first or last name, if the file has the other one."""
         column = self.named(["name", "nome"])
