@@ -35,7 +35,7 @@ from rolecall.carriers.model import CHANNEL as CARRIERS_CHANNEL
 from rolecall.conflicts.actions import expire_exceptions
 from rolecall.console import sign_in_mail
 from rolecall.console.actions import delete_old_sessions
-from rolecall.console.queries import scopes_of
+from rolecall.console.signing_in import scopes_of
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.checking import Facts

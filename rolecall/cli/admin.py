@@ -54,11 +54,11 @@ def link(email: str, data_dir: Path | None) -> None:
 
 
 async def sign_in_link(config: "Config", db: "Db", email: str) -> str:
-    from rolecall.console import actions, queries
+    from rolecall.console import actions, signing_in
     from rolecall.core import clock
     from rolecall.core.errors import CannotRun
 
-    person = await queries.person_with_email(db, email)
+    person = await signing_in.person_with_email(db, email)
     if person is None:
         raise CannotRun(f"No active person signs in with {email}, or several have this e-mail; check the e-mail")
     return f"{service_url(config)}/sign-in/{await actions.create_link(db, person.id, clock.now())}"

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.console import queries
+from rolecall.console import queries, signing_in
 from rolecall.console.model import (
     ATTEMPT_LASTS,
     LINK_LASTS,
@@ -59,7 +59,7 @@ async def create_administrator(db: Db, email: str, facts: Facts) -> str:
 
     Return the secret of a one-time link.
     """
-    person = await queries.person_with_email(db, email)
+    person = await signing_in.person_with_email(db, email)
     identity_id = person.id if person else await _identity_with_email(db, email)
     if identity_id is None:
         # Guess the name: ada.lovelace@example.com is Ada Lovelace.
@@ -142,7 +142,7 @@ async def _end_sign_ins(db: Db, identity_id: UUID, but: bytes = b"") -> None:
 
 
 async def create_link(db: Db, identity_id: UUID, now: datetime, lasts: timedelta = LINK_LASTS) -> str:
-    if not await queries.person_with_id(db, identity_id):
+    if not await signing_in.person_with_id(db, identity_id):
         raise NotFound("Person", identity_id)
     secret = new_secret()
     await execute(
@@ -177,8 +177,8 @@ async def sign_in_by_link(db: Db, link: str, now: datetime) -> str | None:
 
 
 async def sign_in_by_password(db: Db, email: str, password: str, now: datetime) -> str | None:
-    person = await queries.person_with_email(db, email)
-    argon2 = await queries.password_of(db, person) if person else None
+    person = await signing_in.person_with_email(db, email)
+    argon2 = await signing_in.password_of(db, person) if person else None
     matches = await _hash_in_thread(is_password, password, argon2 or NO_PASSWORD)
     if not (person and argon2 and matches and await _is_current_password(db, person, argon2)):
         return None
@@ -228,7 +228,7 @@ async def sign_in_by_email(db: Db, email: str, now: datetime) -> str | None:
 
     Return None if nobody may sign in with this e-mail.
     """
-    person = await queries.person_with_email(db, email)
+    person = await signing_in.person_with_email(db, email)
     return await _open_session(db, person.id, now) if person else None
 
 
@@ -248,7 +248,7 @@ async def change_password(db: Db, person: Person, session: Session, current: str
 
     The proof is the current password or, for a first password, a sign-in by link or provider a few minutes ago.
     """
-    argon2 = await queries.password_of(db, person)
+    argon2 = await signing_in.password_of(db, person)
     if argon2 and not await _hash_in_thread(is_password, current, argon2):
         raise Invalid.on("current", "The current password is wrong")
     if not argon2 and not session.may_set_first_password(now):
@@ -286,11 +286,11 @@ async def sign_as_person(db: Db, session: Session, author: Author) -> Person | N
     # A subquery locks the role, because FOR KEY SHARE cannot lock the optional side of an outer join.
     rows = await fetch_rows(
         db,
-        f"""SELECT {queries.PERSON_COLUMNS}, {queries.REPRESENTED}, {SIGN}
+        f"""SELECT {signing_in.PERSON_COLUMNS}, {signing_in.REPRESENTED}, {SIGN}
             FROM console_sessions s JOIN identities i ON i.id = s.identity_id
             LEFT JOIN LATERAL (SELECT c.role, c.email FROM console_roles c WHERE c.identity_id = s.identity_id
                                FOR KEY SHARE) r ON true
-            WHERE s.sha256 = %(sha256)s AND {queries.MAY_SIGN_IN}
+            WHERE s.sha256 = %(sha256)s AND {signing_in.MAY_SIGN_IN}
             AND s.seen_at > %(seen_after)s AND s.created_at > %(created_after)s FOR KEY SHARE OF s""",
         sha256=session.sha256,
         seen_after=author.created_date - SESSION_RESTS,
@@ -340,7 +340,7 @@ async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str | None:
     """Open a session, with the person as author in the audit; return its secret, or None if they must not sign in."""
     # Wait for a concurrent change of the role, which deletes sessions.
     await execute(db, "SELECT FROM console_roles WHERE identity_id = %(id)s FOR SHARE", id=identity_id)
-    if not await queries.person_with_id(db, identity_id):
+    if not await signing_in.person_with_id(db, identity_id):
         return None
     secret = new_secret()
     name = (await queries.people_names(db, [identity_id]))[identity_id]

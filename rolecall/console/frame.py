@@ -20,7 +20,7 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from rolecall.console import actions, overview, queries, record_access
+from rolecall.console import actions, overview, record_access, signing_in
 from rolecall.console.answers import Answer, HtmlPage, SeeOther, sentence
 from rolecall.console.inputs import BrokenForm, Form, optional, plain_form
 from rolecall.console.model import Person, Session
@@ -244,8 +244,8 @@ async def _read_body(spec: Screen, request: AnyRequest, config: Config) -> Carri
 
 async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime) -> Visit:
     secret = request.cookies.get(cookie_name(services.config, SESSION_COOKIE))
-    session = await queries.session(db, secret, now) if secret else None
-    person = await queries.person_of(db, session.identity_id, now) if session else None
+    session = await signing_in.session(db, secret, now) if secret else None
+    person = await signing_in.person_of(db, session.identity_id, now) if session else None
     # Ignore the session of a person who may no longer sign in.
     return Visit(request, services.config, now, db, session if person else None, person, services.pool)
 

@@ -19,10 +19,10 @@ from rolecall.accounts.shapes import AccountItem
 from rolecall.applications import queries as applications
 from rolecall.connector_templates import queries as templates
 from rolecall.connector_templates.shapes import ConnectorTemplateDetail
-from rolecall.console import overview, queries
+from rolecall.console import overview, queries, signing_in
 from rolecall.console.inputs import some_words
 from rolecall.console.overview import TroubledImport
-from rolecall.console.queries import ConsolePerson
+from rolecall.console.signing_in import ConsolePerson
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db
@@ -68,7 +68,7 @@ _ASKS = msgspec.structs.replace(a_word_of(RequirementType), required=True)
 
 @_list("requests-to-answer", Scope.ACCESS_REQUESTS_READ, AccessRequestItem, {"asks": _ASKS}, *_ASKED_AS)
 async def requests_to_answer(db: Db, query: dict[str, Any], caller: Caller, now: datetime) -> Page[AccessRequestItem]:
-    person = await queries.person_of(db, caller.id, now)
+    person = await signing_in.person_of(db, caller.id, now)
     assert person
     return overview.all_asking(person, query["asks"])
 
@@ -90,7 +90,7 @@ async def connector_templates(db: Db) -> Page[ConnectorTemplateDetail]:
 
 @_list("people-and-roles", Scope.CONFIG_MANAGE, ConsolePerson, {}, "db")
 async def people_and_roles(db: Db) -> Page[ConsolePerson]:
-    return read_already(await queries.console_people(db))
+    return read_already(await signing_in.console_people(db))
 
 
 @_list("simulated-changes", Scope.ACCESS_REQUESTS_READ, Affected, {}, "db", "id")
@@ -170,7 +170,7 @@ async def _reviewer(db: Db, query: dict[str, Any], caller: Caller, now: datetime
 
     People who see only their own records can export only items that they can decide.
     """
-    person = await queries.person_of(db, caller.id, now)
+    person = await signing_in.person_of(db, caller.id, now)
     assert person
     asked: UUID = query.get("reviewerId") or person.id
     if person.is_limited and asked not in person.reviews_as():

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.console import actions, queries
+from rolecall.console import actions, signing_in
 from rolecall.console.model import LONGEST_EMAIL, MAILED_LINK_LASTS, Person
 from rolecall.core import clock, sealing
 from rolecall.core.authors import by_system, written_by
@@ -103,7 +103,7 @@ async def _claim(db: Db, delivery: Delivery, config: Config, now: datetime) -> l
     )
     mails = []
     for id, email, attempt in rows:
-        person = await queries.person_with_email(db, email)
+        person = await signing_in.person_with_email(db, email)
         may_send = config.mailed_links and Channel.EMAIL in delivery.channels and attempt <= _ATTEMPTS
         if not may_send or not person or await _has_fresh_link(db, person.id, now):
             await _end(db, id)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from rolecall.conflicts import actions as conflicts
-from rolecall.console.queries import person_of
+from rolecall.console.signing_in import person_of
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db, fetch_value

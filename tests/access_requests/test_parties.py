@@ -17,7 +17,7 @@ from rolecall.access_requests.permitted import (
 )
 from rolecall.console.actions import set_role
 from rolecall.console.overview import asked_among
-from rolecall.console.queries import person_of
+from rolecall.console.signing_in import person_of
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.roles import Role

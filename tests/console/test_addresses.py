@@ -8,7 +8,7 @@ import httpx2
 import psycopg
 import pytest
 
-from rolecall.console import actions, queries
+from rolecall.console import actions, signing_in
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Invalid, NotFound
@@ -54,7 +54,7 @@ async def test_identity_that_takes_over_an_administrators_email_gets_no_access(
     session = await actions.sign_in_by_email(db, "ada.admin@example.com", facts.now)
 
     assert session
-    found = await queries.session(db, session, facts.now)
+    found = await signing_in.session(db, session, facts.now)
     assert found
     assert found.identity_id == before
 
@@ -153,11 +153,11 @@ async def test_change_of_role_email_password_or_status_ends_links_and_sessions(
     session = await actions.sign_in_by_link(db, await actions.create_link(db, grace, facts.now), facts.now)
     link = await actions.create_link(db, grace, facts.now)
     assert session
-    assert await queries.session(db, session, facts.now)
+    assert await signing_in.session(db, session, facts.now)
 
     await change(db, grace, facts)
 
-    assert await queries.session(db, session, facts.now) is None
+    assert await signing_in.session(db, session, facts.now) is None
     assert await actions.sign_in_by_link(db, link, facts.now) is None
     assert (await administrator.get("/settings/people")).status_code == 200
 
@@ -169,7 +169,7 @@ async def test_setting_the_same_role_keeps_sessions(administrator: httpx2.AsyncC
 
     await actions.set_role(db, grace, Role.REVIEWER)
 
-    assert await queries.session(db, session, facts.now)
+    assert await signing_in.session(db, session, facts.now)
 
 
 async def test_disabled_person_gets_no_link(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:

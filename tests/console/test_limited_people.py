@@ -7,7 +7,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from rolecall.console import actions, queries
+from rolecall.console import actions, signing_in
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_value
@@ -235,7 +235,7 @@ async def test_only_people_with_an_unambiguous_email_can_sign_in(
     assert not await actions.sign_in_by_email(db, "ada@example.com", facts.now)
     service = await an_identity(db, "Nightly", "Job", email="job@example.com", identityType="Service Account")
     assert not await actions.sign_in_by_email(db, "job@example.com", facts.now)
-    assert await queries.person_with_id(db, service) is None
+    assert await signing_in.person_with_id(db, service) is None
 
 
 async def test_new_email_ends_sessions(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from rolecall.console import queries
+from rolecall.console import signing_in
 from rolecall.console.actions import set_role
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
@@ -39,7 +39,7 @@ async def transition(client: httpx2.AsyncClient, config: Config, ada: UUID, emai
 
 
 async def signs_in(db: Db, email: str) -> UUID | None:
-    person = await queries.person_with_email(db, email)
+    person = await signing_in.person_with_email(db, email)
     return person.id if person else None
 
 

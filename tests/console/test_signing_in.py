@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
-from rolecall.console import actions, model, queries
+from rolecall.console import actions, model, signing_in
 from rolecall.core import clock
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
@@ -142,7 +142,7 @@ async def test_new_password_ends_all_other_sessions(administrator: httpx2.AsyncC
     await administrator.post("/account", data={"password": PASSWORD})
 
     assert other
-    assert await queries.session(db, other, facts.now) is None
+    assert await signing_in.session(db, other, facts.now) is None
     assert (await administrator.get("/requests")).status_code == 200
 
 
@@ -179,7 +179,7 @@ async def test_email_that_looks_like_a_network_address_is_counted_as_an_email(
 @pytest.mark.parametrize("given", ["KATE@example.com", "\u212aate@example.com", "k\u0130m@example.com"])
 async def test_emails_with_similar_letters_are_different_in_every_locale(db: Db, given: str) -> None:
     stored = """(VALUES ('kate@example.com' COLLATE "pg_c_utf8"), ('kim@example.com')) AS stored (email)"""
-    rows = await fetch_rows(db, f"SELECT email FROM {stored} WHERE {queries.same_email('email')}", email=given)
+    rows = await fetch_rows(db, f"SELECT email FROM {stored} WHERE {signing_in.same_email('email')}", email=given)
 
     assert rows == ([("kate@example.com",)] if given.isascii() else [])
 

@@ -15,7 +15,7 @@ from rolecall.application_imports.model import ImportType
 from rolecall.conflicts import actions as conflicts
 from rolecall.conflicts.actions import expire_exceptions
 from rolecall.console import sign_in_mail
-from rolecall.console.queries import scopes_of
+from rolecall.console.signing_in import scopes_of
 from rolecall.core import clock
 from rolecall.core.authors import by_system, sign
 from rolecall.core.caller import SYSTEM

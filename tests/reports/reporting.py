@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from rolecall.console.queries import scopes_of
+from rolecall.console.signing_in import scopes_of
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, make_pool

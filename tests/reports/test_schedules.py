@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from rolecall.console.queries import scopes_of
+from rolecall.console.signing_in import scopes_of
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value, make_pool

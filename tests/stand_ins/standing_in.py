@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from rolecall.console import queries
+from rolecall.console import signing_in
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db
 from rolecall.personnel_events import actions as events
@@ -35,6 +35,6 @@ async def a_leave(db: Db, person: UUID, **fields: Any) -> UUID:
 async def caller_of(db: Db, person: UUID, now: datetime | None = None) -> Caller:
     """Return the caller that the console would create for a signed-in person."""
     now = now or datetime.now(UTC)
-    found = await queries.person_of(db, person, now)
+    found = await signing_in.person_of(db, person, now)
     assert found
     return found.caller()

@@ -4,8 +4,7 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from rolecall.console import finding
-from rolecall.console import queries as console
+from rolecall.console import finding, signing_in
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import (
     EditConflict,
@@ -162,7 +161,7 @@ async def _page(
         "scope": source.scope if source else "",
         "stopped": report.schedule
         and source
-        and (await authority_of(db, report, source.scope, console.scopes_of, now)).refusal,
+        and (await authority_of(db, report, source.scope, signing_in.scopes_of, now)).refusal,
         **((await _form(db, source, form, problems or {})).values if source else {}),
     }
     return HtmlPage("report.html", values, 409 if late else 400 if problems else 200)

@@ -6,7 +6,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall import __version__
 from rolecall.console import actions as console
-from rolecall.console import forms, queries
+from rolecall.console import forms, queries, signing_in
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form
@@ -196,7 +196,7 @@ async def revoke_token(db: Db, id: str, facts: Facts) -> SeeOther:
 
 @screen("GET", "/settings/people", scope=Scope.CONFIG_MANAGE)
 async def show_people(db: Db) -> HtmlPage:
-    return HtmlPage("people_and_roles.html", {"people": await queries.console_people(db), "roles": list(Role)})
+    return HtmlPage("people_and_roles.html", {"people": await signing_in.console_people(db), "roles": list(Role)})
 
 
 @screen("POST", "/settings/people", scope=Scope.CONFIG_MANAGE, revokes=True)

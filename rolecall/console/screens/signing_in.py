@@ -6,7 +6,7 @@ import structlog
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from rolecall.console import actions, queries, sign_in_mail
+from rolecall.console import actions, sign_in_mail, signing_in
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form
@@ -194,7 +194,7 @@ async def come_from_provider(db: Db, request: AnyRequest, config: Config, now: d
 
 
 async def _whom(db: Db) -> str:
-    return " or ".join(await queries.administrators(db)) or "your administrator"
+    return " or ".join(await signing_in.administrators(db)) or "your administrator"
 
 
 @screen("POST", "/sign-out", limits=OWN, revokes=True)
@@ -205,7 +205,7 @@ async def sign_out(db: Db, session: Session) -> SeeOther:
 
 @screen("GET", "/account", limits=OWN)
 async def show_account(db: Db, person: Person, session: Session, now: datetime, config: Config) -> HtmlPage:
-    has_password = await queries.password_of(db, person) is not None
+    has_password = await signing_in.password_of(db, person) is not None
     values = {
         "shortest": SHORTEST_PASSWORD,
         "has_password": has_password,
