@@ -1,5 +1,6 @@
-"""Decode JSON that others wrote. Refuse JSON that is nested so deeply that recursive functions would fail."""
+"""Decode JSON that others wrote: nested so deeply that recursive functions would fail, or with repeated names."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -29,3 +30,31 @@ def require_nesting(value: Any) -> Any:
         if not level:
             return value
     raise NestedTooDeeply
+
+
+def decode_json(text: str) -> Any:
+    """Decode JSON. If an object repeats a name, return its values as a list, so that none of them is lost."""
+    # Reading every member with a hook is slow, so decode again only if a name is repeated.
+    value = msgspec.json.decode(text)
+    try:
+        json.loads(text, strict=False, object_pairs_hook=_require_distinct, parse_int=str, parse_float=str)
+    except _RepeatedNameError:
+        number = msgspec.json.decode
+        return json.loads(text, strict=False, object_pairs_hook=_merged, parse_int=number, parse_float=number)
+    return value
+
+
+class _RepeatedNameError(Exception):
+    """A JSON object has two members with the same name."""
+
+
+def _require_distinct(members: list[tuple[str, Any]]) -> None:
+    if len(dict(members)) < len(members):
+        raise _RepeatedNameError
+
+
+def _merged(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, list[Any]] = {}
+    for name, value in members:
+        found.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}

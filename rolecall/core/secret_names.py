@@ -3,7 +3,6 @@
 This is the only list of such names. It covers directories, databases, SAP and web applications, in several languages.
 """
 
-import json
 import re
 import unicodedata
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from rolecall.core.nested_json import decode_json
 from rolecall.core.text import without_accents
 
 # Shown and stored instead of a secret.
@@ -157,34 +157,6 @@ def mask_secrets(value: Any, name: str = "") -> Any:
 def _masked(name: str, value: object, *, is_secret: bool) -> object:
     is_secret = is_secret or (not isinstance(value, dict) and _is_secret(name))
     return HIDDEN if is_secret and value not in (None, "", [], {}) else mask_secrets(value, name)
-
-
-def decode_json(text: str) -> Any:
-    """Decode JSON. If an object repeats a name, return its values as a list, so that none of them is lost."""
-    # Reading every member with a hook is slow, so decode again only if a name is repeated.
-    value = msgspec.json.decode(text)
-    try:
-        json.loads(text, strict=False, object_pairs_hook=_require_distinct, parse_int=str, parse_float=str)
-    except _RepeatedNameError:
-        number = msgspec.json.decode
-        return json.loads(text, strict=False, object_pairs_hook=_merged, parse_int=number, parse_float=number)
-    return value
-
-
-class _RepeatedNameError(Exception):
-    """A JSON object has two members with the same name."""
-
-
-def _require_distinct(members: list[tuple[str, Any]]) -> None:
-    if len(dict(members)) < len(members):
-        raise _RepeatedNameError
-
-
-def _merged(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, list[Any]] = {}
-    for name, value in members:
-        found.setdefault(name, []).append(value)
-    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
 
 
 def mask_json(text: str) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from rolecall.application_imports.read.access_signs import MOST_CELLS, Sign, sign_of_access
+from rolecall.application_imports.read.cell_lists import unread_in_cell
 from rolecall.application_imports.read.column_uses import Fate, Section, Use, uses_of
-from rolecall.application_imports.read.keyed_values import entries_of, object_in
 from rolecall.applications.field_words import ACTIVE, GIVES_NOTHING, LOCKED, NO_DATE
 from rolecall.applications.file_shape import ANY_OTHER, JSON, FileShape, Placeholder, pattern_parts
 from rolecall.applications.model import Content
@@ -204,7 +204,7 @@ def _all_columns(view: View) -> Iterator[Profile]:
     paths = {re.sub(r"\[[^\]]*\]", "[]", path) for path in view.table.paths}
     for profile in view.profiles:
         yield profile
-        if profile.is_list:
+        if profile.is_list or profile.separator == JSON:
             yield from (each for each in _members(profile) if each.header not in headers | paths)
     for path, column in view.table.paths.items():
         if column not in headers and path in headers:
@@ -215,7 +215,7 @@ def _all_columns(view: View) -> Iterator[Profile]:
 
 def _members(profile: Profile) -> Iterator[Profile]:
     members: dict[str, list[str]] = {}
-    for entry in (entry for cell in profile.cells[:MOST_CELLS] for entry in _entries(cell)):
+    for entry in (entry for cell in profile.cells[:MOST_CELLS] for entry in _entries(cell, profile)):
         for name, value in entry.items():
             if len(members) < _MOST_MEMBERS or name in members:
                 text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
@@ -224,9 +224,10 @@ def _members(profile: Profile) -> Iterator[Profile]:
         yield Profile(f"{profile.header}[].{name}", profile.position, values)
 
 
-def _entries(cell: str) -> Sequence[Mapping[str, Any]]:
-    if keyed := object_in(cell):
-        return entries_of([*keyed.values()])
+def _entries(cell: str, column: Profile) -> Sequence[Mapping[str, Any]]:
+    """Return the objects in a cell, without what is read of them; paths such as `roles[].name` read whole objects."""
+    if not column.is_list or cell.startswith("{"):
+        return unread_in_cell(cell.strip())
     if not cell.startswith("[{"):
         return []
     found = decode_nested(cell, list[object])

@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from rolecall.application_imports.read.keyed_values import BETWEEN, MEMBER_WORDS, are_levels
+from rolecall.application_imports.read.keyed_signs import MEMBER_WORDS
+from rolecall.application_imports.read.keyed_values import BETWEEN, are_levels
 from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents

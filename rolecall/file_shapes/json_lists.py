@@ -10,7 +10,7 @@ import msgspec
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.json_pages import ENVELOPES, PageSigns, is_of_page, list_of_pages, signs_of
 from rolecall.application_imports.read.json_records import MEMBERS, TOO_DEEP, inner_records, pairs_in, read_json
-from rolecall.application_imports.read.keyed_values import is_map
+from rolecall.application_imports.read.keyed_signs import is_map
 from rolecall.core.json_paths import flattened, value_at
 from rolecall.core.nested_json import NestedTooDeeply, decode_nested
 from rolecall.core.text import counted, fold

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from rolecall.application_imports.read.keyed_values import entries_of, is_keyed, may_be_keyed, object_in
+from rolecall.application_imports.read.cell_lists import unread_in_cell
+from rolecall.application_imports.read.keyed_signs import is_keyed, may_be_keyed
+from rolecall.application_imports.read.keyed_values import object_in
 from rolecall.file_shapes.header_names import is_state, words_of
 from rolecall.file_shapes.header_words import ENDED
 from rolecall.file_shapes.parts import Part, View
@@ -52,10 +54,12 @@ def _are_keyed(header: str, cells: Sequence[str]) -> bool:
 
 def ask_for_unread_states(view: View, part: Part) -> None:
     """Ask about entries of which only the name is read, if other members may say that their access has ended."""
-    for column in [view.by_header[each] for each in part.shape.get("split", {}) if each in view.by_header]:
-        objects = [object_in(cell) for cell in column.cells] if column.is_keyed else []
-        entries = [entry for each in objects if each for entry in entries_of([*each.values()])]
-        names = dict.fromkeys(name for entry in entries for name in entry)
-        if states := [name for name in names if is_state(name) or words_of(name) & (_STATES | ENDED)]:
-            text = f"Entries of {column.header} have {', '.join(states[:_MOST_NAMED])}, but only their names are read"
+    inner = part.shape.get("records", "").removesuffix("[]").rpartition("[].")[2]
+    listed = dict.fromkeys(view.table.paths.get(each, each) for each in (*part.shape.get("split", {}), inner))
+    for column in [view.by_header[each] for each in listed if each in view.by_header]:
+        names = dict.fromkeys(name for cell in column.cells for each in unread_in_cell(cell.strip()) for name in each)
+        states = [name for name in names if is_state(name) or words_of(name) & (_STATES | ENDED)]
+        read = [path.removeprefix(f"{column.header}[].") for path in part.shape.get("split", {})]
+        if unread := [name for name in states if name not in read]:
+            text = f"Entries of {column.header} have {', '.join(unread[:_MOST_NAMED])}, which is not read"
             part.questions = [*part.questions, OpenQuestion(f"{text}. Is the access in all of them held?", [])]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from rolecall.application_imports.read.json_pages import PageSigns
-from rolecall.application_imports.read.keyed_values import is_keyed, may_be_keyed
+from rolecall.application_imports.read.keyed_signs import is_keyed, may_be_keyed
 from rolecall.application_imports.read.table import MOST_COLUMNS
 from rolecall.core.json_paths import flattened, value_at
 from rolecall.core.secret_names import HIDDEN, looks_secret, mask_json, mask_text

@@ -24,7 +24,8 @@ def _lines(records: list[dict[str, Any]]) -> str:
 def _cells(records: list[dict[str, Any]]) -> str:
     text = io.StringIO()
     rows = [
-        {name: json.dumps(each) if isinstance(each, dict) else each for name, each in row.items()} for row in records
+        {name: json.dumps(each) if isinstance(each, dict | list) else each for name, each in row.items()}
+        for row in records
     ]
     writer = csv.DictWriter(text, list(records[0]))
     writer.writeheader()
@@ -149,9 +150,21 @@ def test_other_members_of_entries_are_asked_about(tmp_path: Path) -> None:
     (file,) = proposed(tmp_path, users=json.dumps(_records("roles", roles, roles))).files
 
     assert [each.text for part in file.contents for each in part.questions] == [
-        "Entries of roles have active, but only their names are read. Is the access in all of them held?"
+        "Entries of roles have active, which is not read. Is the access in all of them held?"
     ]
     assert {"roles[].active", "roles[].site"} <= {each.header for each in file.columns}
+
+
+@pytest.mark.parametrize("written", [json.dumps, _cells], ids=["JSON", "cells"])
+def test_members_of_entries_in_lists_are_asked_about(tmp_path: Path, written: Any) -> None:
+    roles = [{"name": "Agent", "site": "EU", "active": True}, {"name": "Agent", "site": "US", "active": False}]
+
+    (file,) = proposed(tmp_path, users=written(_records("roles", roles, roles, roles))).files
+
+    assert "roles[].site" in {each.header for each in file.columns}
+    assert [each.text for part in file.contents for each in part.questions] == [
+        "Entries of roles have active, which is not read. Is the access in all of them held?"
+    ]
 
 
 def test_statement_shows_how_names_are_built(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from enum import StrEnum
 
 import msgspec
 
-from rolecall.application_imports.read.keyed_values import ACCESS_WORDS, is_keyed, object_in
+from rolecall.application_imports.read.keyed_signs import is_keyed
+from rolecall.application_imports.read.keyed_values import ACCESS_WORDS, FLAG_WORDS, object_in
 from rolecall.applications.field_words import ACCESS, GIVES_NOTHING, NO_ACCESS, YES_NO
 from rolecall.core.nested_json import decode_nested
 from rolecall.core.secret_names import looks_secret
@@ -69,14 +70,6 @@ _PEOPLE = {
     "owner", "grantor", "by", "requester", "requestor", "approver", "reviewer", "responsable", "gestor", "gestore",
     "jefe", "vorgesetzte", "leidinggevende",
 }  # fmt: skip
-# Header words for properties of an account, such as `mfa`. Yes and no in such a column are not access.
-_FLAGS = {
-    "mfa", "fa", "2fa", "otp", "password", "pwd", "passwd", "factor", "verified", "confirmed", "enrolled", "expired",
-    "expires", "expire", "expiry", "lock", "locked", "enabled", "disabled", "active", "inactive", "deleted", "archived",
-    "suspended", "blocked", "synced", "sync", "signed", "required", "primary", "default", "notification",
-    "notifications", "newsletter", "subscribed", "self", "registered", "enforced", "hidden", "visible", "public",
-    "inherited", "inherit", "valid", "deactivated", "terminated", "revoked", "cert", "sso", "saml", "federated",
-}  # fmt: skip
 # Header words for a kind of record. If all rows have the same value in such a column, it is not access.
 _KINDS = {"kind", "type", "api", "ref", "version"}
 # Header words for limits, such as the maximum amount that an account may approve.
@@ -102,7 +95,7 @@ def sign_of_access(header: str, cells: Iterable[str]) -> Sign | None:
         return None
     plain = {fold(value) for value in values}
     if plain <= ACCESS.keys() | NO_ACCESS | YES_NO.keys():
-        return Sign.TICKS if not words & _FLAGS and not plain <= _NOTHING else None
+        return Sign.TICKS if not words & FLAG_WORDS and not plain <= _NOTHING else None
     if words & _PEOPLE and not is_named:
         return None
     if words & _LIMITS and all(map(_NUMBER.fullmatch, values)):
@@ -117,7 +110,7 @@ def sign_of_access(header: str, cells: Iterable[str]) -> Sign | None:
     if plain & _NO_LEVEL and 1 < len(plain) <= _MOST_LEVELS and is_short:
         return Sign.LEVELS
     is_repeated = _repeats(values) and len(plain) > 1
-    return Sign.NAMES if is_named or (is_short and is_repeated and not words & _FLAGS) else None
+    return Sign.NAMES if is_named or (is_short and is_repeated and not words & FLAG_WORDS) else None
 
 
 def _is_plain(value: str) -> bool:

@@ -2,12 +2,14 @@
 
 import csv
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.keyed_values import keyed_values, name_of_thing, object_in
+from rolecall.application_imports.read.keyed_values import keyed_values, name_of_entry, object_in, unread_in
 from rolecall.applications.file_shape import JSON
 from rolecall.core.nested_json import decode_nested
 
@@ -46,13 +48,39 @@ def _elements(cell: str) -> list[str]:
         entries = decode_nested(text, list[object])
     except msgspec.DecodeError:
         raise BrokenFile(f"{text[:50]} is not a JSON array; set shape.split to the separator of its values") from None
-    plain = (_text_of(each) for each in entries if each is not None)
-    return [each.strip() for each in plain if each.strip()]
+    texts = (text.strip() for each in entries for text in _texts_of(each))
+    return [each for each in texts if each]
 
 
-def _text_of(entry: object) -> str:
-    """Return the text of an entry: a string as it is, the name of an object that describes one thing, or else JSON."""
-    return entry if isinstance(entry, str) else name_of_thing(entry) or msgspec.json.encode(entry).decode()
+def _texts_of(entry: object) -> list[str]:
+    """Return a string as it is, the entries of a list, the access in an object, and JSON for anything else."""
+    match entry:
+        case None:
+            return []
+        case str():
+            return [entry]
+        case list():
+            return [text for each in entry for text in _texts_of(each)]
+        case dict() if (found := keyed_values([entry])) or name_of_entry(entry) is not None or not any(entry.values()):
+            return found
+    return [msgspec.json.encode(entry).decode()]
+
+
+def unread_members(cells: pl.Series) -> list[str]:
+    """Return the names of the members that are not read of JSON objects in cells."""
+    texts = cells.str.strip_chars()
+    objects = texts.filter(texts.str.contains(r"^(?:\{|\[\s*\{)")).unique(maintain_order=True)
+    return list(dict.fromkeys(name for cell in objects for each in unread_in_cell(cell) for name in each))
+
+
+def unread_in_cell(cell: str) -> list[Mapping[str, Any]]:
+    """Return the members that are not read of the JSON objects in a cell, for each object that has such members."""
+    if (found := object_in(cell)) is not None:
+        return unread_in(found)
+    try:
+        return unread_in(decode_nested(cell, list[object])) if cell.startswith("[") else []
+    except msgspec.DecodeError:
+        return []
 
 
 # A comma between distinguished names. A comma inside a name is escaped, or has no space after it.

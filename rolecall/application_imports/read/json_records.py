@@ -15,7 +15,7 @@ from rolecall.application_imports.read.json_pages import (
     signs_of,
 )
 from rolecall.core.json_paths import Record, flattened, value_at
-from rolecall.core.nested_json import NestedTooDeeply, decode_nested
+from rolecall.core.nested_json import NestedTooDeeply, decode_json, decode_nested
 from rolecall.core.text import counted
 
 _MOST_NAMED = 10
@@ -47,6 +47,9 @@ def read_json(text: bytes, path: str | None) -> Records:
             return pages or Records(by_line, is_by_line=len(by_line) == len(lines))
     try:
         document = decode_nested(text)
+        if path is not None and isinstance(_value_at(document, path.removesuffix(MEMBERS)), dict):
+            # Each name is a record, so the values of a repeated name must not be lost.
+            document = decode_json(text.decode())
     except NestedTooDeeply:
         raise BrokenFile(TOO_DEEP) from None
     except msgspec.DecodeError as error:
@@ -156,7 +159,7 @@ def _at(document: object, path: str) -> object:
         return inner_records(document, path)
     if path.endswith(MEMBERS):
         return pairs_in(_object_at(document, path.removesuffix(MEMBERS)))
-    found = document if path in ("", "$") else value_at(document, path)
+    found = _value_at(document, path)
     if isinstance(found, dict) and path == "$" and not all(isinstance(each, dict) for each in found.values()):
         return [found]
     if isinstance(found, dict) and found and all(isinstance(each, dict) for each in found.values()):
@@ -169,8 +172,12 @@ def _at(document: object, path: str) -> object:
     return found
 
 
+def _value_at(document: object, path: str) -> object:
+    return document if path in ("", "$") else value_at(document, path)
+
+
 def _object_at(document: object, path: str) -> Record:
-    found = document if path == "$" else value_at(document, path)
+    found = _value_at(document, path)
     if not isinstance(found, dict):
         raise BrokenFile(f"shape.records names the members of {path}, which is not an object")
     return found
@@ -178,7 +185,10 @@ def _object_at(document: object, path: str) -> Record:
 
 def pairs_in(found: Record) -> list[dict[str, object]]:
     """Return a record for each member of an object: its name in `key` and its value in `access`."""
-    return [{"key": name, "access": value} for name, value in found.items()]
+    flags = [name for name, value in found.items() if value is True]
+    if flags:
+        raise BrokenFile(f"the value of {flags[0]} is true; expected names of access, a level or null")
+    return [{"key": name, "access": None if value is False else value} for name, value in found.items()]
 
 
 def inner_records(document: object, path: str) -> list[Record]:

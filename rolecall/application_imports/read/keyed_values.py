@@ -1,32 +1,33 @@
-"""Read JSON objects that map names to access: `{"billing": ["viewer"]}` is read as `billing: viewer`.
+"""Read the access in JSON objects.
 
-The names in such an object are data, like the rows of a table: they differ between records, and between files.
+In an object that maps names to access, the names are data, like the rows of a table: `{"billing": ["viewer"]}` is read
+as `billing: viewer`. An object that describes one thing is read as its name: `{"id": 7, "name": "Agent"}` as `Agent`.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from rolecall.application_imports.read.json_pages import ENVELOPES
-from rolecall.applications.field_words import ACCESS, GIVES_NOTHING, NO_ACCESS
-from rolecall.core.nested_json import decode_nested
-from rolecall.core.secret_names import looks_secret
+from rolecall.applications.field_words import ACCESS, ACTIVE, GIVES_NOTHING, NO_ACCESS, YES_NO
+from rolecall.core.nested_json import decode_json, decode_nested
+from rolecall.core.secret_names import HIDDEN, looks_secret
 from rolecall.core.text import fold, without_accents
 
 Object = Mapping[str, Any]
+# The names that lead to a value, followed by the value.
+Path = tuple[str, ...]
 # The sign between names, as in `billing: viewer`.
 BETWEEN = ": "
 # Members that name an object, best first: `{"id": 7, "name": "Agent"}` is named Agent.
-_NAMING = (
-    "displayname", "display", "name", "rolename", "role", "groupname", "group", "permission", "accesslevel", "level",
-    "access", "value",
-)  # fmt: skip
+_NAMING = ("displayname", "display", "name", "value")
+# Members that name an object in a list, or in a cell of its own, if it has no other name.
+_NAMING_ENTRIES = (*_NAMING, "title", "label", "key", "code", "slug", "id", "login", "username", "email", "mail")
 # Words for nothing, in a list of names and in place of a level.
 _NO_NAME = {"", *GIVES_NOTHING}
-_NO_LEVEL = _NO_NAME | NO_ACCESS | {word for word, access in ACCESS.items() if access in ("None", "Deny")}
+_ENDED = {word for word, is_active in ACTIVE.items() if not is_active and word not in YES_NO and not word.isdecimal()}
+_NO_LEVEL = _NO_NAME | NO_ACCESS | {word for word, access in ACCESS.items() if access in ("None", "Deny")} | _ENDED
 # Words for access, in names of objects and in headers.
 ACCESS_WORDS = {
     "access", "permission", "permissions", "perms", "privilege", "privileges", "role", "roles", "group", "groups",
@@ -34,18 +35,16 @@ ACCESS_WORDS = {
     "authorizations", "scopes", "license", "licenses", "licences", "capabilities", "grants", "policies",
     "responsibilities", "rollen", "gruppen", "berechtigungen", "rechte", "droits", "permisos", "profiles",
 }  # fmt: skip
-# Words in names of objects that map names to access: the access, and the places where it applies.
-_KEYED_ACCESS = ACCESS_WORDS | {"accesses", "assignments", "privs"}
-_PLACES = {
-    "app", "apps", "application", "applications", "project", "projects", "space", "spaces", "site", "sites", "tenants",
-    "workspace", "workspaces", "environments", "repository", "repositories", "repos", "clients", "databases", "schemas",
-    "clusters", "namespaces", "systems", "modules", "orgs", "organizations", "organisations", "domains", "realms",
-    "folders", "mailboxes", "boards", "channels", "products", "services", "resources", "accounts", "companies",
+# Words in names of flags that describe something. They are not names of access.
+FLAG_WORDS = {
+    "mfa", "fa", "2fa", "otp", "password", "pwd", "passwd", "factor", "verified", "confirmed", "enrolled", "expired",
+    "expires", "expire", "expiry", "lock", "locked", "enabled", "disabled", "active", "inactive", "deleted", "archived",
+    "suspended", "blocked", "synced", "sync", "signed", "required", "primary", "default", "notification",
+    "notifications", "newsletter", "subscribed", "self", "registered", "enforced", "hidden", "visible", "public",
+    "inherited", "inherit", "valid", "deactivated", "terminated", "revoked", "cert", "sso", "saml", "federated",
 }  # fmt: skip
-# Words in names of objects that map members to their roles.
-MEMBER_WORDS = {"members", "member", "users"}
 # Members of objects that describe one thing or contain a list. Their names are not data.
-_OF_THINGS = {
+OF_THINGS = {
     "id", "name", "displayname", "display", "title", "label", "key", "code", "value", "values", "type", "kind", "url",
     "description", "href", "uri", "link", "links", "self", "ref", "$ref", "slug", "email", "emails", "mail", "login",
     "username", "level",
@@ -60,181 +59,189 @@ _LEVELS = {
     # The access levels of GitLab.
     "10", "15", "20", "30", "40", "50",
 }  # fmt: skip
+# Words in names of members that contain the level of access to a thing.
+_LEVEL_WORDS = {*ACCESS_WORDS, "permission"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
-_LONGEST, _MOST_WORDS = 60, 5
+
+
+class _Found(NamedTuple):
+    """What is found in an object: the names that lead to access, or the members that are not read."""
+
+    path: Path = ()
+    unread: Object | None = None
 
 
 def object_in(cell: str) -> dict[str, Any] | None:
-    """Return the JSON object in a cell, or None if the cell contains anything else."""
+    """Return the JSON object in a cell, or None if the cell contains anything else.
+
+    If a name is repeated, its values are a list.
+    """
+    if not cell.startswith("{"):
+        return None
     try:
-        return decode_nested(cell, dict[str, Any]) if cell.startswith("{") else None
+        decode_nested(cell, dict[str, Any])
     except msgspec.DecodeError:
         return None
+    found: dict[str, Any] = decode_json(cell)
+    return found
 
 
-def keyed_values(value: Object) -> list[str]:
+def keyed_values(value: object) -> list[str]:
     """Return each value in an object, preceded by the names that lead to it; for the value true, only these names.
 
-    Leave out false, null, empty lists, and words for no access. Of an object that describes one thing, return the name.
+    Leave out false, null, empty lists, words for no access, and secrets. Of an object that describes one thing, return
+    the name with its level, if it has one.
     """
-    if named := name_of_thing(value):
-        return [named]
-    found = (BETWEEN.join(path) for name, inner in value.items() for path in _paths((name,), inner, _NO_LEVEL))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(BETWEEN.join(each.path) for each in _found_in(value) if each.path))
 
 
-def _paths(path: tuple[str, ...], value: object, nothing: Set[str]) -> Iterator[tuple[str, ...]]:
+def unread_in(value: object) -> list[Object]:
+    """Return the members of objects that `keyed_values` does not read: one object for each that describes a thing."""
+    return [each.unread for each in _found_in(value) if each.unread]
+
+
+def _found_in(value: object) -> Iterator[_Found]:
+    if isinstance(value, dict) and not _is_described(value):
+        return _found_in_map((), value)
+    return _found((), [value] if isinstance(value, dict) else value, _NO_NAME)
+
+
+def _found(path: Path, value: object, nothing: Set[str]) -> Iterator[_Found]:
     match value:
         case None | False:
             return
         case True:
-            yield path
+            yield _Found(path)
         case list():
             for each in value:
-                yield from _paths(path, _id_in(each) or each, _NO_NAME)
-        case dict() if name_of(value) is None and _is_thing(value):
-            # The name that leads to such an object is its name: `{"staff": {"id": 7}}`.
-            yield path
-        case dict() if name_of(value) is None:
-            for name, inner in value.items():
-                yield from _paths((*path, name), inner, _NO_LEVEL)
+                inner = _found_in_object(path, each, _NAMING_ENTRIES) if isinstance(each, dict) else None
+                yield from inner or _found(path, each, _NO_NAME)
+        case dict():
+            yield from _found_in_object(path, value, _NAMING)
         case _:
-            text = (name_of(value) or "" if isinstance(value, dict) else str(value)).strip()
+            text = str(value).strip()
             if fold(text) not in nothing:
-                yield *path, text
+                yield _Found((*path, text))
 
 
-def _is_thing(value: Object) -> bool:
-    """Return whether an object describes one thing. Otherwise, the names of its members are data."""
+def _found_in_map(path: Path, value: Object) -> Iterator[_Found]:
+    for name, inner in value.items():
+        if is_secret(name, inner):
+            yield _Found(unread={name: HIDDEN})
+        else:
+            # The sign between names must not occur inside a name.
+            yield from _found((*path, name.strip().replace(BETWEEN, BETWEEN.strip())), inner, _NO_LEVEL)
+
+
+def _found_in_object(path: Path, value: Object, naming: Sequence[str]) -> Iterator[_Found]:
+    """Find the name of a thing with its level, or the access in an object that maps names to access.
+
+    Without a name of its own, a thing has the name that leads to it: `{"staff": {"id": 7}}`.
+    """
+    named = _naming_member(value, naming)
+    levels = [name for name, inner in value.items() if _is_level_of_thing(name, inner) and name != named]
+    is_thing = named is not None or is_of_things(value)
+    if not is_thing and not levels:
+        yield from _found_in_map(path, value)
+        return
+    name = str(value[named]).strip() if named else ""
+    path = (*path, name) if name else path
+    if levels:
+        for level in levels:
+            yield from _found(path, value[level], _NO_LEVEL)
+    elif not name or fold(name) not in _NO_NAME:
+        yield _Found(path)
+    others = {each: inner for each, inner in value.items() if each not in (named, *levels)}
+    access = {} if is_thing else {each: inner for each, inner in others.items() if _may_be_access(each, inner)}
+    yield from _found_in_map(path, access)
+    unread = {each: inner for each, inner in others.items() if each not in access}
+    yield _Found(unread={each: HIDDEN if is_secret(each, inner) else inner for each, inner in unread.items()})
+
+
+def _is_described(value: Object) -> bool:
+    """Return whether an object in a cell of its own describes one thing. Otherwise, its names are data."""
+    if "id" in map(fold, value):
+        return True
+    naming = _naming_member(value, _NAMING)
+    return naming is not None and is_of_things(value)
+
+
+def is_of_things(value: Object) -> bool:
+    """Return whether an object has an ID, or only members that describe a thing."""
     names = {*map(fold, value)}
-    return "id" in names or (bool(names) and names <= _OF_THINGS and not any(each is True for each in value.values()))
+    is_plain = bool(names) and not any(each is True or isinstance(each, list | dict) for each in value.values())
+    return "id" in names or (is_plain and names <= OF_THINGS)
 
 
-def name_of_thing(value: object) -> str | None:
-    """Return the name of an object that describes one thing, such as `{"id": 7, "name": "Agent"}`; otherwise None."""
-    return name_of(value) if isinstance(value, dict) and _is_thing(value) else None
+def _is_level_of_thing(name: str, value: object) -> bool:
+    """Return whether a member such as `role` contains the level of access to a thing."""
+    words = words_of(name)
+    if isinstance(value, bool):
+        return words == {"access"}
+    if words == {"level"}:
+        return are_levels([str(value)])
+    is_named = bool(words & _LEVEL_WORDS) and words <= _LEVEL_WORDS | {"level", "name"}
+    return is_named and isinstance(value, str | int) and value != "" and not is_secret(name, value)
 
 
-def _id_in(entry: object) -> str:
-    """Return the ID of an object that has no name."""
-    return str(entry.get("id", "")) if isinstance(entry, dict) and name_of(entry) is None else ""
+def _may_be_access(name: str, value: object) -> bool:
+    """Return whether a member beside a level may be access too: true, another level, a list or an object."""
+    if fold(name) in OF_THINGS or words_of(name) & FLAG_WORDS:
+        return False
+    return value is True or (isinstance(value, list | dict) and bool(value)) or are_levels([str(value)])
+
+
+def only_describes(name: str) -> bool:
+    """Return whether a member of a thing, such as `url`, says nothing about access or whether it is in force."""
+    return fold(name) in OF_THINGS - {"status", "state", "level"}
 
 
 def name_of(value: Object) -> str | None:
-    """Return the name of an object, or None if no member contains a name."""
-    member = _naming_member(value)
+    """Return the name or the level of an object, or None if no member contains one."""
+    return _name_of(value, _NAMING)
+
+
+def name_of_entry(entry: Object) -> str | None:
+    """Return the name, the level or the ID of an object in a list, or None if no member contains one."""
+    return _name_of(entry, _NAMING_ENTRIES)
+
+
+def _name_of(value: Object, naming: Sequence[str]) -> str | None:
+    levels = (name for name, inner in value.items() if _is_level_of_thing(name, inner))
+    member = _naming_member(value, naming) or next(levels, None)
     return None if member is None else str(value[member])
 
 
-def _naming_member(value: Object) -> str | None:
-    members = {fold(name).replace("_", ""): name for name, member in value.items() if _is_text(member)}
-    return next((members[name] for name in _NAMING if name in members), None)
+def _naming_member(value: Object, naming: Sequence[str]) -> str | None:
+    members = {fold(name).replace("_", ""): name for name, inner in value.items() if _is_text(inner)}
+    return next((members[name] for name in naming if name in members), None)
 
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
 
 
-@lru_cache(maxsize=10_000)
-def may_be_keyed(path: str) -> bool:
-    """Return whether the name of an object says that it may map names to access, or members to their roles."""
-    return bool(_words_of(path) & (_KEYED_ACCESS | _PLACES | MEMBER_WORDS)) and not looks_secret(path)
+def is_secret(name: str, value: object) -> bool:
+    """Return whether a member is named like a secret and contains text."""
+    return looks_secret(name) and _has_text(value)
 
 
-def _words_of(path: str) -> set[str]:
-    return _all_words(without_accents(path.rpartition(".")[2]))
-
-
-def _all_words(text: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(text)}
-
-
-def is_keyed(path: str, objects: Iterable[Object]) -> bool:
-    """Return whether objects map names to access: to lists of names, to levels, or to yes and no.
-
-    `path` is the path of the objects in their records, or their column.
-    """
-    members = [(name, value) for each in objects for name, value in each.items() if value not in (None, "", [], {})]
-    names = {fold(name) for name, _ in members}
-    of_things = {fold(name) for name, value in members if _kind_of(value) != "flag"} & _OF_THINGS
-    if not members or not may_be_keyed(path) or of_things or _is_wrapper(path, names):
-        return False
-    kinds = {_kind_of(value) for _, value in members}
-    if _words_of(path) & MEMBER_WORDS:
-        return None not in kinds and (len(kinds) == 1 or kinds == {"list", "level"})
-    if kinds == {"level"} or kinds == {"list", "level"}:
-        return _are_levels(path, [(name, value) for name, value in members if not isinstance(value, list)])
-    return kinds == {"flag"} or (kinds == {"list"} and not names <= _KEYED_ACCESS)
-
-
-def is_map(value: object) -> bool:
-    """Return whether an object maps names, such as usernames, to lists of texts, or to maps from names to access."""
-    if not isinstance(value, dict) or {*map(fold, value)} & (_OF_THINGS | _KEYED_ACCESS | MEMBER_WORDS | {*ENVELOPES}):
-        return False
-    objects = [each for each in value.values() if isinstance(each, dict) and each]
-    lists = [each for each in value.values() if isinstance(each, list) and each]
-    if not all(isinstance(each, dict | list) for each in value.values()) or (objects and lists):
-        return False
-    if objects:
-        # Members such as `groups` and `roles` are attributes of one thing.
-        names = {fold(name) for each in objects for name in each}
-        return is_keyed("access", objects) and not names & (_KEYED_ACCESS | MEMBER_WORDS)
-    return bool(lists) and all(isinstance(entry, str) for each in lists for entry in each)
-
-
-def entries_of(value: object) -> list[Object]:
-    """Return the members that are lost if each object is read as its name: all except the member with the name."""
-    if isinstance(value, dict) and ((naming := _naming_member(value)) or _is_thing(value)):
-        return [{name: member for name, member in value.items() if name != naming}]
-    inner = value if isinstance(value, list) else [*value.values()] if isinstance(value, dict) else []
-    return [entry for each in inner for entry in entries_of(each)]
-
-
-def _is_wrapper(path: str, names: Set[str]) -> bool:
-    """Return whether the only member contains the list itself, as in `{"roles": {"role": ["viewer"]}}`."""
-    (name, *others) = names
-    return not others and fold(path.rpartition(".")[2]).removesuffix("s") == name.removesuffix("s")
-
-
-def _kind_of(value: object) -> str | None:
-    """Return what a name is mapped to: a list, a level or a flag. Return None for anything else."""
-    match value:
-        case bool():
-            return "flag"
-        case str():
-            is_short = len(value) <= _LONGEST and len(value.split()) <= _MOST_WORDS
-            return "level" if is_short and not _DATE.match(value) else None
-        case int():
-            return "level"
-        case list():
-            return "list" if all(map(_is_named, value)) else None
-        case dict() if name_of(value) is not None or _is_thing(value):
-            return "list"
-        case dict():
-            kinds = {_kind_of(each) for each in value.values() if each not in (None, "", [], {})}
-            return kinds.pop() if len(kinds) == 1 else None
-    return None
-
-
-def _is_named(entry: object) -> bool:
-    return isinstance(entry, str) or (isinstance(entry, dict) and bool(name_of(entry) or _id_in(entry)))
-
-
-def _are_levels(path: str, members: Sequence[tuple[str, Any]]) -> bool:
-    """Return whether texts are levels of access, rather than attributes of one thing."""
-    if any(looks_secret(name) for name, _ in members):
-        return False
-    texts = [text for _, value in members for text in _texts_in(value)]
-    is_plural = any(word in _KEYED_ACCESS and word.endswith(("s", "n")) for word in _words_of(path) - {"access"})
-    return are_levels(texts) or is_plural or 2 * len({*texts}) <= len(texts)
+def _has_text(value: object) -> bool:
+    if isinstance(value, list | dict):
+        return any(map(_has_text, value.values() if isinstance(value, dict) else value))
+    return _is_text(value)
 
 
 def are_levels(texts: Iterable[str]) -> bool:
     """Return whether most of the different texts contain the usual word for a level of access, such as read."""
     distinct = {*texts}
-    return 2 * sum(bool(_LEVELS & _all_words(text)) for text in distinct) > len(distinct)
+    return 2 * sum(bool(_LEVELS & all_words(text)) for text in distinct) > len(distinct)
 
 
-def _texts_in(value: object) -> list[str]:
-    return [text for each in value.values() for text in _texts_in(each)] if isinstance(value, dict) else [str(value)]
+def words_of(path: str) -> set[str]:
+    """Return the words of the last name in a path."""
+    return all_words(without_accents(path.rpartition(".")[2]))
+
+
+def all_words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}

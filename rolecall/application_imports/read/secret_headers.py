@@ -7,7 +7,8 @@ import polars as pl
 
 from rolecall.applications.file_shape import FileShape
 from rolecall.applications.model import same_header
-from rolecall.core.secret_names import NAMES_OF_PAIRS, decode_json, looks_secret, mask_json, mask_secrets
+from rolecall.core.nested_json import decode_json
+from rolecall.core.secret_names import NAMES_OF_PAIRS, looks_secret, mask_json, mask_secrets
 
 
 def secret_headers(headers: Sequence[str], keep: Iterable[str]) -> list[str]:

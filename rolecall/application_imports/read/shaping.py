@@ -9,15 +9,24 @@ import msgspec
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.cell_lists import values_of
+from rolecall.application_imports.read.cell_lists import unread_members, values_of
 from rolecall.application_imports.read.columns import listed
 from rolecall.application_imports.read.dates import are_past
+from rolecall.application_imports.read.keyed_values import only_describes
 from rolecall.application_imports.read.names import halves_of
 from rolecall.application_imports.read.table import Table
 from rolecall.applications.field_words import NO_ACCESS
-from rolecall.applications.file_shape import FileShape, Placeholder, RowCondition, Unpivot, columns_in, pattern_parts
+from rolecall.applications.file_shape import (
+    JSON,
+    FileShape,
+    Placeholder,
+    RowCondition,
+    Unpivot,
+    columns_in,
+    pattern_parts,
+)
 from rolecall.applications.model import FIELDS, Content, same_header
-from rolecall.core.text import counted
+from rolecall.core.text import counted, some_of
 
 # In these contents, a row is dropped if the cell to split is blank.
 _PAIRS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
@@ -163,6 +172,8 @@ class ShapedTable:
             self.frame = self.frame.with_columns(pl.col(position).fill_null(""))
 
     def _lists(self, column: str, cells: pl.Series, separator: str) -> pl.Series:
+        if separator == JSON and (unread := [name for name in unread_members(cells) if not only_describes(name)]):
+            self.notes.append(f"{column} has objects; their members {some_of(unread, _MOST_NAMED)} are not read")
         return values_of(self._without_list_types(column, cells), separator)
 
     def _without_list_types(self, column: str, cells: pl.Series) -> pl.Series:
