@@ -37,11 +37,17 @@ _NO = (
     ",hayır,아니오,아니요,nem,nu,ei,όχι,ні"
 )
 YES_NO = _all(True, _YES) | _all(False, _NO)
+# Roles that systems write in place of a status.
+_ROLES = _all(True, "member,admin,owner,primary owner,guest") | dict.fromkeys(
+    ("multi-channelguest", "single-channelguest"), True
+)
+# Of these, the roles that are more than membership.
+ROLES_WITH_RIGHTS = {fold(word) for word in ("admin", "owner", "primary owner")}
 ACTIVE = {
     **YES_NO,
     **_all(True, "active,enabled,live,current,employed,aktiv,actif,activo,password expired,locked out,recovery"),
-    **_all(True, "member,admin,owner,primary owner,provisioned,not supported,bot,guest"),
-    **dict.fromkeys(("multi-channelguest", "single-channelguest"), True),
+    **_ROLES,
+    **_all(True, "provisioned,not supported,bot"),
     **_all(False, "inactive,disabled,suspended,deactivated,deprovisioned,terminated,former,former employee,left"),
     **_all(False, "blocked,archived,deleted,removed,revoked,expired,staged,closed,retired,resigned,dismissed"),
     **_all(True, "aktiviert,activé,active employee,activated,open,expired(grace)"),
@@ -67,6 +73,8 @@ ACTIVE = {
     **_all(False, "ανενεργός,neaktivan,неактивний,заблокований,звільнений,baja,cesado,cessato"),
     **_account_controls(),
 }
+# The words for a state that are neither yes nor no, nor a role.
+STATES_BUT_ROLES = {word for word in ACTIVE if word.isalpha()} - YES_NO.keys() - _ROLES.keys()
 LOCKED = {
     **YES_NO,
     **_all(True, "x,locked,locked out,blocked,gesperrt"),

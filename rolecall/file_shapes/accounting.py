@@ -10,7 +10,7 @@ import msgspec
 from rolecall.application_imports.read.access_signs import MOST_CELLS, Sign, sign_of_access
 from rolecall.application_imports.read.cell_lists import unread_in_cell
 from rolecall.application_imports.read.column_uses import Fate, Section, Use, uses_of
-from rolecall.applications.field_words import ACTIVE, GIVES_NOTHING, LOCKED, NO_DATE
+from rolecall.applications.field_words import ACTIVE, GIVES_NOTHING, LOCKED, NO_DATE, ROLES_WITH_RIGHTS
 from rolecall.applications.file_shape import ANY_OTHER, JSON, FileShape, Placeholder, pattern_parts
 from rolecall.applications.model import Content
 from rolecall.core.nested_json import decode_nested
@@ -67,12 +67,17 @@ def account_for(view: View, sections: Sequence[Section], place: str | None = Non
 def _hint_at_other_values(column: ColumnAccount, profile: Profile, sections: Sequence[Section]) -> None:
     """Report values of a status column that say nothing about the status: they may be access.
 
-    An example is `Superuser` in the column `Attributes` of psql, which also says who cannot log in.
+    An example is `Superuser` in the column `Attributes` of psql, which also says who cannot log in. Another is `Admin`
+    in the column `status` of Slack.
     """
     is_secret = looks_secret(profile.header)
     if not _STATUS_ALONE.fullmatch(column.how) or profile.is_dated or profile.numbers == 1 or is_secret:
         return
-    rest = [value for value in profile.distinct if any(_is_unlisted(value, profile.header, each) for each in sections)]
+    rest = [
+        value
+        for value in profile.distinct
+        if fold(value) in ROLES_WITH_RIGHTS or any(_is_unlisted(value, profile.header, each) for each in sections)
+    ]
     if rest:
         column.may_be_access = Sign.LIST if column.separator else Sign.NAMES
         parts = [part.strip(" +") for value in rest for part in _parts(value, column.separator)]

@@ -8,7 +8,7 @@ import msgspec
 from rolecall.application_imports.read.access_signs import Sign
 from rolecall.application_imports.read.column_uses import is_named_like_field
 from rolecall.application_imports.read.columns import HAS_METADATA
-from rolecall.applications.field_words import NOTHING_HELD, REFUSES, YES_NO
+from rolecall.applications.field_words import NOTHING_HELD, REFUSES, STATES_BUT_ROLES, YES_NO
 from rolecall.applications.file_shape import ANY_OTHER, columns_in
 from rolecall.applications.model import Content
 from rolecall.core.checking import Json
@@ -162,8 +162,9 @@ def read_as(
 def _leave_out_states(part: _Part, column: ColumnAccount, parts: Sequence[_Part]) -> None:
     """Leave out rows with a status, if a column mixes statuses (`Cannot login`) and access (`Superuser`)."""
     known = [each.section["shape"].get("values", {}).get("Active", {}) for each in parts if _is_status(each, column)]
-    if words := [word for values in known for word in values if word != ANY_OTHER]:
-        _skip(part.section["shape"], column.header, words)
+    if known:
+        words = [word for values in known for word in values if word != ANY_OTHER]
+        _skip(part.section["shape"], column.header, words or sorted(STATES_BUT_ROLES))
 
 
 def _is_status(part: _Part, column: ColumnAccount) -> bool:

@@ -354,6 +354,19 @@ async def test_words_of_a_status_are_not_read_as_permissions(
     assert permissions == {("ada", "Superuser", "Grant", "")}
 
 
+async def test_roles_in_place_of_a_status_are_read_as_groups(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    rows = "ada,a@x.org,Primary Owner\nbob,b@x.org,Admin\ncy,c@x.org,Member\ndi,d@x.org,Deactivated\n"
+    draft = await uploaded(administrator, text=f"username,email,status\n{rows}")
+    assert asked((await administrator.get(draft)).text) == ["status"]
+
+    await decided(administrator, draft, "status", "memberships", db)
+
+    memberships, _ = await held(administrator, draft, Imports(client, config), db)
+    assert memberships == {("ada", "Primary Owner"), ("bob", "Admin"), ("cy", "Member")}
+
+
 async def test_usernames_that_differ_in_capitals_are_one_account_after_a_click(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
