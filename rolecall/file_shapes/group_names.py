@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from rolecall.applications.file_shape import fits_patterns
 from rolecall.applications.model import Content
 from rolecall.core.text import fold, some_of
@@ -17,6 +19,8 @@ from rolecall.file_shapes.values import read_rows
 # The key of an answer that reads holders as groups. Its value is the column and the names of these holders, joined by
 # SEPARATOR.
 GROUPS = "groups"
+# Headers that name users and groups alike.
+_BOTH = re.compile(r"\s*users?\s*(?:/|&|\+|,|\bor\b|\band\b)\s*(?:groups?|roles?|teams?)\s*|userorgroup", re.IGNORECASE)
 # Windows names that mean the owner of any object, as `fold` returns them (without spaces).
 _OWNERS = {"ntauthority\\self", "creatorowner", "creatorgroup", "ownerrights"}
 _MOST_SHOWN = 4
@@ -26,6 +30,7 @@ _MOST_NAMED = 50
 def ask_for_group_names(view: View, parts: Sequence[Part]) -> None:
     """Ask about holders that look like groups and would become accounts; leave out rows that name an object's owner."""
     for part in parts:
+        _read_both(view, part)
         held = part.fields.get("Username")
         is_holding = part.content in (Content.MEMBERSHIPS, Content.PERMISSIONS) and part.shape.get("deriveUsers")
         if held is None or not is_holding or kind_column(view):
@@ -48,6 +53,25 @@ def ask_for_group_names(view: View, parts: Sequence[Part]) -> None:
         ]
         if found:
             _ask(part, held.header, found[:_MOST_NAMED])
+        elif _BOTH.fullmatch(held.header):
+            _ask_for_kinds(part, held.header)
+
+
+def _read_both(view: View, part: Part) -> None:
+    """Read a column such as `User/Group` as usernames, so that its names are asked about."""
+    group = part.fields.get("Group")
+    is_holding = part.content == Content.PERMISSIONS and part.origin("Username") is None
+    if group and is_holding and _BOTH.fullmatch(group.header) and not kind_column(view):
+        part.fields["Username"] = msgspec.structs.replace(part.fields.pop("Group"), field="Username")
+        part.shape["deriveUsers"] = True
+
+
+def _ask_for_kinds(part: Part, header: str) -> None:
+    text = (
+        f"{header} may name users and groups, but no column says which. Are all of them accounts? "
+        "Otherwise, add a column with the type of each to the export"
+    )
+    part.questions = [*part.questions, OpenQuestion(text, [ProposedChoice("Yes", "Username", AS_PROPOSED)])]
 
 
 def _ask(part: Part, header: str, names: list[str]) -> None:

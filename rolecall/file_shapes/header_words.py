@@ -41,6 +41,7 @@ _ACTIVE = (
 _INACTIVE = (
     "disabled,isdisabled,suspended,issuspended,blocked,isblocked,block,blocksignin,deactivated,inactive,isinactive,archived"
     ",disable,frozen,isfrozen,barred,isbarred,onhold,blockcredential,blockcredentials,deleted,isdeleted,terminated,nsaccountlock,accountdisabled,revoked,isarchived,deaktiviert,kontodeaktiviert,inaktiv,desactive,inactif"
+    ",prohibitlogin,loginprohibited,logindisabled,disablelogin,denylogin,signinblocked,signindisabled,loginblocked"
 )
 _DESCRIPTION = "description,desc,comment,comments,details,notes,note,remark,remarks,beschreibung,bemerkung,descripcion"
 WORDS: dict[Content, dict[str, str]] = {

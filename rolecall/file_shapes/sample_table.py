@@ -139,11 +139,12 @@ def _listed(value: Any) -> list[Any]:
 
 
 # Members that may name an object in a list, best first.
+_TEXTS = ("title", "label", "summary")
 _LOGINS = ("userprincipalname", "username", "login", "samaccountname", "email", "mail")
 _NAMING = (*_LOGINS, "value", "display", "displayname", "name", "role", "rolename", "groupname", "id")
 # The members to read from lists other than addresses and phone numbers, best first. `value` comes last, because it
-# is often an ID in these lists.
-_SHOWN = (*_LOGINS, "display", "displayname", "name", "role", "rolename", "groupname", "value")
+# is often an ID in these lists, and the words for a text come after it.
+_SHOWN = (*_LOGINS, "display", "displayname", "name", "role", "rolename", "groupname", "value", *_TEXTS)
 _PLAIN = re.compile(r"[\w:-]{1,60}")
 
 

@@ -23,7 +23,20 @@ BETWEEN = ": "
 # Members that name an object, best first: `{"id": 7, "name": "Agent"}` is named Agent.
 _NAMING = ("displayname", "display", "name", "value")
 # Members that name an object in a list, or in a cell of its own, if it has no other name.
-_NAMING_ENTRIES = (*_NAMING, "title", "label", "key", "code", "slug", "id", "login", "username", "email", "mail")
+_NAMING_ENTRIES = (
+    *_NAMING,
+    "title",
+    "label",
+    "summary",
+    "key",
+    "code",
+    "slug",
+    "id",
+    "login",
+    "username",
+    "email",
+    "mail",
+)
 # Words for nothing, in a list of names and in place of a level.
 _NO_NAME = {"", *GIVES_NOTHING}
 _ENDED = {word for word, is_active in ACTIVE.items() if not is_active and word not in YES_NO and not word.isdecimal()}
