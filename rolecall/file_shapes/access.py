@@ -259,6 +259,8 @@ def find_groups(view: View) -> list[Part]:
     if group := name_of_groups(view):
         evidence = [f"{group.header} names groups: {group.evidence}"]
         return [Part(Content.GROUPS, view.fields_of_groups(group), {}, 0.7, evidence)]
+    if view.is_list_of_accounts:
+        return []
     fields = view.fields(Content.GROUPS)
     users = {field for field, meaning in view.fields(Content.USERS).items() if meaning.score > 0.5}
     is_about_people = bool(users - {"Name", "Active"}) and view.named(_OF_GROUPS) is None

@@ -92,7 +92,7 @@ def _is_about_accounts(view: View, key: str) -> bool:
     A status alone does not show it: tasks and orders have one too.
     """
     may_lack_header = view.table.header_line is None and not view.table.format.startswith("JSON")
-    if may_lack_header or view.table.is_doubtful or about_people(view) - {"Active"}:
+    if may_lack_header or view.table.is_doubtful or view.is_list_of_accounts or about_people(view) - {"Active"}:
         return True
     # In JSON, a login beside the key shows it too: databases give each record an identifier of its own.
     columns = view.profiles if view.table.format.startswith("JSON") else [view.by_header[key]]

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from rolecall.applications.model import Content
-from rolecall.file_shapes.header_names import names_of
+from rolecall.file_shapes.header_names import names_of, words_of
+from rolecall.file_shapes.header_words import HELD
 from rolecall.file_shapes.meanings import Meaning, assigned, by_header, meanings
 from rolecall.file_shapes.profiles import Profile, profiles_of
 from rolecall.file_shapes.sample_table import SampleTable
@@ -132,6 +133,12 @@ class View(msgspec.Struct):
         profiles = [each for each in self.profiles if each.header not in left]
         return View(self.table, profiles, {each.header: each for each in profiles})
 
+    @property
+    def is_list_of_accounts(self) -> bool:
+        """Return whether the list in JSON that the rows are read from is called users, accounts or the like."""
+        words = words_of((self.table.records or "").removesuffix("[]").rpartition(".")[2])
+        return bool(words & _ACCOUNTS) and not words & HELD
+
     def named(self, names: Iterable[str]) -> Profile | None:
         """Return the first column with one of these names.
 
@@ -141,6 +148,10 @@ class View(msgspec.Struct):
         found = [each for each in self.profiles if wanted & set(names_of(each.header))]
         found.sort(key=lambda each: (not each.values, wanted.isdisjoint(names_of(each.header)[:1])))
         return found[0] if found else None
+
+
+# Words in names of lists of accounts in JSON.
+_ACCOUNTS = {"user", "users", "account", "accounts", "people", "employees", "persons", "logins"}
 
 
 def _realms(names: Profile, logins: Profile) -> list[str] | None:

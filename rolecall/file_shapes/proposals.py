@@ -31,6 +31,7 @@ from rolecall.file_shapes.references import (
     ask_for_inner_groups,
     ask_for_names,
     ask_for_references,
+    ask_for_unread_lists,
 )
 from rolecall.file_shapes.refusals import check_is_about_access
 from rolecall.file_shapes.sample import Sample
@@ -104,6 +105,7 @@ def _ask_for_doubts(files: Sequence[ReadFile], every: Sequence[ReadFile]) -> Non
         unread = [(place_of(each), each.view) for each in file.left if each.view]
         for view, parts in [(each.view, each.parts) for each in (file, *file.others) if each.view]:
             ask_for_names(view, parts, unread)
+            ask_for_unread_lists(view, parts, unread)
 
 
 def _read(sample: Sample, chosen: Chosen) -> ReadFile:

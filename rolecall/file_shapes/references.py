@@ -1,11 +1,12 @@
 """Ask about groups that need a decision: group numbers, such as the GID in passwd, nested and deleted groups."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import some_of
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.groups_held import values_of
+from rolecall.file_shapes.header_names import names_access
 from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
@@ -73,6 +74,25 @@ def ask_for_names(view: View, parts: Iterable[Part], unread: Sequence[tuple[str,
             )
             choice = ProposedChoice("Yes, with the IDs", "Username", AS_PROPOSED)
             part.questions = [*part.questions, OpenQuestion(text, [choice])]
+
+
+def ask_for_unread_lists(view: View, parts: Sequence[Part], unread: Sequence[tuple[str, View]]) -> None:
+    """Ask about lists and sheets that name the accounts of a file and may contain their access, but are not read."""
+    users = next((part for part in parts if part.content == Content.USERS), None)
+    column = view.by_header.get(users.holder or "") if users else None
+    accounts = {name.casefold() for name in column.distinct} if column else set()
+    for name, other in unread:
+        naming = next((each for each in other.profiles if accounts and _names_accounts(each, accounts)), None)
+        if users and naming and any(map(names_access, (name, *other.table.headers))):
+            text = f"The {name} names accounts (column {naming.header}) and may contain their access, but is not read"
+            choice = ProposedChoice("Yes, without it", "Username", AS_PROPOSED)
+            users.questions = [*users.questions, OpenQuestion(f"{text}. Import without it?", [choice])]
+
+
+def _names_accounts(column: Profile, accounts: Set[str]) -> bool:
+    """Return whether most values of a column are usernames."""
+    named = {value.casefold() for value in column.distinct}
+    return bool(named) and len(named & accounts) >= _MOSTLY * len(named)
 
 
 def _name_of(ids: Profile, view: View) -> str:
