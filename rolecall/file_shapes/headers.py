@@ -12,6 +12,7 @@ from rolecall.file_shapes.last_lines import MOST_FOOTERS, find_rows, without_bla
 from rolecall.file_shapes.merged_cells import filled_down
 from rolecall.file_shapes.profiles import most_common_width
 from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable, Unreadable
+from rolecall.file_shapes.secret_values import are_secret, name_columns
 from rolecall.file_shapes.stacked_headers import SEPARATOR, StackedHeader, stacked_header
 
 NO_HEADER = 0
@@ -71,17 +72,18 @@ def _with_header(
 ) -> SampleTable:
     header_line, cells = chosen
     written, cells = cells, [_renamed(cell.strip()) for cell in cells]
+    is_renamed = cells != [cell.strip() for cell in written]
     header = without_blank_end(cells)
     _check_repeats(header_line, header)
     above = [row for line, row in numbered if line < header_line]
     below = [(line, row) for line, row in numbered if line > header_line]
     _check_one_table(header, below)
     rows = [row for _, row in below]
+    header, cells = _with_unnamed(header, cells, rows)
     found = find_rows(header, above, [*rows, *_beyond([written, *rows], last)], last)
     evidence = _title(header_line, numbered[0]) if header_line > 1 and above else []
     if "" in header:
         header = cells
-    is_renamed = cells != [cell.strip() for cell in written]
     if is_renamed:
         evidence.append("Braces and bars in headers are replaced, because patterns use them")
     filled = filled_down(header, found.rows)
@@ -93,7 +95,7 @@ def _with_header(
         evidence.append(f"Some rows have more than {len(header)} fields: the last column contains the delimiter")
     return SampleTable(
         format,
-        [cell or f"Column {n}" for n, cell in enumerate(header, 1)],
+        name_columns(header, found.rows),
         limited(filled.rows if filled else found.rows, len(header)),
         header_line=header_line,
         fill_down=filled.columns if filled else [],
@@ -104,6 +106,18 @@ def _with_header(
         left_out=found.conditions,
         merges=merges,
     )
+
+
+def _with_unnamed(header: list[str], cells: list[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:
+    """Add the columns behind the last header that have values: blank ones of the header line, and passwords."""
+    widths = {len(without_blank_end(row)) for row in rows}
+    widest = max(widths, default=0)
+    if len(header) < widest <= len(cells):
+        return cells, cells
+    is_even = len(widths) == 1 and widest == len(header) + 1
+    if is_even and are_secret(row[widest - 1] for row in rows):
+        return [*header, ""], [*header, ""]
+    return header, cells
 
 
 def _title(header_line: int, first: tuple[int, list[str]]) -> list[str]:
@@ -144,7 +158,7 @@ def limited(rows: list[list[str]], width: int) -> list[list[str]]:
 def _without_header(
     format: str, numbered: Numbered, width: int, *, is_chosen: bool = False, is_doubtful: bool = False
 ) -> SampleTable:
-    headers = [f"Column {n}" for n in range(1, width + 1)]
+    headers = name_columns([""] * width, [row for _, row in numbered])
     evidence = [] if is_chosen else ["No line looks like a header: the first rows contain values"]
     rows = limited([row for _, row in numbered], width)
     return SampleTable(format, headers, rows, header_line=None, evidence=evidence, is_doubtful=is_doubtful)
