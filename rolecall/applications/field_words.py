@@ -15,13 +15,14 @@ def _all(value: object, words: str) -> dict[str, object]:
     return {fold(joint.join(word)): value for word in parts for joint in ("", "_", "-")}
 
 
-# Flags of userAccountControl in Active Directory: normal account, disabled, and flags that do not affect the status.
-_NORMAL, _DISABLED = 0x200, 0x2
+# Flags of userAccountControl in Active Directory: normal account, account of a computer or managed service, disabled,
+# and flags that do not affect the status.
+_NORMAL, _MACHINE, _DISABLED = 0x200, 0x1000, 0x2
 _OTHER_FLAGS = (0x10, 0x20, 0x80, 0x10000, 0x40000, 0x100000, 0x400000, 0x800000)
 
 
 def _account_controls() -> dict[str, object]:
-    numbers = {_NORMAL}
+    numbers = {_NORMAL, _MACHINE}
     for flag in (*_OTHER_FLAGS, _DISABLED):
         numbers |= {number | flag for number in numbers}
     return {str(number): not number & _DISABLED for number in sorted(numbers)}

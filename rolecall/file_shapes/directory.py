@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 
 from rolecall.applications.file_shape import ANY_OTHER
-from rolecall.core.text import fold
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.profiles import Profile
 
-_PEOPLE = {"person", "inetorgperson", "organizationalperson", "user", "posixaccount"}
+# Accounts of services in Active Directory. They also have the object classes `user` and `computer`.
+_SERVICES = {"msds-groupmanagedserviceaccount", "msds-managedserviceaccount", "msds-delegatedmanagedserviceaccount"}
+_PEOPLE = {"person", "inetorgperson", "organizationalperson", "user", "posixaccount"} | _SERVICES
 _GROUPS = {"group", "groupofnames", "groupofuniquenames", "posixgroup"}
 # In Active Directory, computers also have the object class `user`.
 _MACHINES = {"computer"}
@@ -19,7 +20,7 @@ _LEAST_GROUPS = 3
 
 
 def people_in(view: View) -> tuple[View, list[dict[str, Any]]]:
-    """Return the entries of people, and the conditions that leave out other entries.
+    """Return the entries of people and services, and the conditions that leave out other entries.
 
     Keep entries without an object class, and all entries if their classes do not separate them.
     """
@@ -34,13 +35,17 @@ def _entries(view: View, wanted: Set[str], unwanted: Set[str]) -> tuple[View, li
     column = view.named(["objectclass"])
     if column is None:
         return view, []
-    classes = [{fold(word) for word in re.findall(r"\w+", cell)} for cell in column.cells]
+    classes = [{word.lower() for word in re.findall(r"[\w-]+", cell)} for cell in column.cells]
     # Keep an entry without a class, because it may be anything.
-    fits = [not found or (bool(found & wanted) and not found & unwanted) for found in classes]
+    fits = [not found or (bool(found & wanted) and not _is_unwanted(found, unwanted)) for found in classes]
     if all(fits) or not any(fits):
         return view, []
     rows = [row for row, fit in zip(view.table.rows, fits, strict=True) if fit]
     return view_of(msgspec.structs.replace(view.table, rows=rows)), list(_conditions(column, classes, fits, wanted))
+
+
+def _is_unwanted(classes: Set[str], unwanted: Set[str]) -> bool:
+    return bool(classes & unwanted) and not classes & _SERVICES
 
 
 def _conditions(
@@ -53,8 +58,16 @@ def _conditions(
     kept = {name for found, fit in zip(classes, fits, strict=True) for name in found if fit}
     yield {"column": column.header, "isNot": sorted((kept & wanted) | ({""} if "" in cells else set()))}
     others = {name for found, fit in zip(classes, fits, strict=True) for name in found if not fit and found & wanted}
-    if others - kept:
+    if others & kept & _MACHINES:
+        # Services are computers too, so only the whole list of classes distinguishes other computers from them.
+        yield {"column": column.header, "is": sorted(_unfit_cells(column, classes, fits, wanted))}
+    elif others - kept:
         yield {"column": column.header, "is": sorted(others - kept)}
+
+
+def _unfit_cells(column: Profile, classes: list[set[str]], fits: list[bool], wanted: Set[str]) -> set[str]:
+    rows = zip(column.cells, classes, fits, strict=True)
+    return {cell.strip() for cell, found, fit in rows if not fit and found & wanted}
 
 
 _DISABLED_ROLE = "cn=nsmanageddisabledrole"

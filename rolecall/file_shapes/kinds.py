@@ -31,6 +31,8 @@ _ONLY_GROUPS = {
     "group", "groups", "g", "securitygroup", "adgroup", "domaingroup", "localgroup", "usergroup", "role", "roles",
     "gruppe", "groupe", "grupo", "gruppo", "groep",
 }  # fmt: skip
+# Classes of accounts of services in Active Directory, such as msDS-GroupManagedServiceAccount.
+_SERVICE = re.compile(r"[\w-]*managed ?service ?account", re.IGNORECASE)
 KIND = {"type", "kind", "typ", "tipo"}
 # Headers of kinds such as U/G.
 _BOTH = {"ug", "usergroup", "userorgroup"}
@@ -78,7 +80,7 @@ class Kinds(Profile):
     def _is_group(self, value: str) -> bool:
         if self.is_flag:
             return YES_NO.get(fold(value)) is True
-        return bool(_GROUPS.search(value)) or (self.is_coded and value in ("G", "R"))
+        return bool(_GROUPS.search(_SERVICE.sub("", value))) or (self.is_coded and value in ("G", "R"))
 
     @cached_property
     def is_flag(self) -> bool:

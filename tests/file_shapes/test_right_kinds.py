@@ -236,3 +236,41 @@ def test_last_name_and_first_name_in_one_column_are_read(tmp_path: Path) -> None
     assert contents(tmp_path, people=text) == ["identities"]
     people = imported(tmp_path, people=text).rows("identities", "employee_id", "first_name", "last_name", "status")
     assert people == [("1001", "Ada", "Byron", "Active"), ("1002", "Bob", "Kahn", "Disabled")]
+
+
+_CLASSES = ("top", "person", "organizationalPerson", "user")
+_SERVICE = "msDS-GroupManagedServiceAccount"
+
+
+def test_managed_service_accounts_of_a_directory_are_accounts(tmp_path: Path) -> None:
+    entries = {
+        "ada": (*_CLASSES, "512", "Staff"),
+        "svc-sql$": (*_CLASSES, "computer", _SERVICE, "4096", "SQL"),
+        "PC1$": (*_CLASSES, "computer", "4096", "PCs"),
+        "Staff": ("top", "group", "", ""),
+    }
+    text = ""
+    for name, (*classes, control, group) in entries.items():
+        text += f"dn: CN={name},DC=x\ncn: {name}\nsAMAccountName: {name}\n"
+        text += "".join(f"objectClass: {each}\n" for each in classes)
+        text += f"userAccountControl: {control}\nmemberOf: CN={group},DC=x\n\n" if control else "\n"
+
+    found = imported(tmp_path, directory=text)
+
+    assert found.active == {"ada", "svc-sql$"}
+    assert found.memberships == {("ada", "Staff"), ("svc-sql$", "SQL")}
+
+
+@pytest.mark.parametrize("others", ["", "Ada,ada,user,True\nStaff,Staff,group,\nPC1,PC1$,computer,True\n"])
+def test_managed_service_accounts_in_a_table_are_accounts(tmp_path: Path, others: str) -> None:
+    text = f"Name,SamAccountName,ObjectClass,Enabled\nSql,sql$,{_SERVICE},True\nWeb,web$,{_SERVICE},False\n{others}"
+
+    found = imported(tmp_path, accounts=text)
+
+    assert (found.active - {"ada"}, found.inactive) == ({"sql$"}, {"web$"})
+
+
+def test_managed_service_account_is_a_member_of_a_group(tmp_path: Path) -> None:
+    text = f"Group,Member,MemberObjectClass\nSQL,sql$,{_SERVICE}\nSQL,ada,user\nSQL,DBAs,group\n"
+
+    assert imported(tmp_path, members=text).memberships == {("sql$", "SQL"), ("ada", "SQL")}
