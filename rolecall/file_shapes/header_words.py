@@ -195,3 +195,14 @@ SCOPES = {
     "app", "appname", "application", "applicationname", "system", "systemname", "platform", "tenant", "project",
     "repository", "database", "entity", "entityname", "workspace", "cluster", "mailbox", "folder",
 }  # fmt: skip
+# Names of columns that say where a role applies, if rows of one account and role differ in them.
+PLACES = SCOPES | {
+    "scope", "site", "sitename", "location", "office", "region", "country", "city", "environment", "env",
+    "store", "shop", "plant", "ward", "branch", "campus", "facility", "warehouse", "hospital", "clinic", "school",
+    "company", "companycode", "legalentity", "subsidiary", "businessunit", "bu", "orgunit", "costcenter", "costcentre",
+    "department", "dept", "division", "organization", "organisation", "organizationname", "customer", "client",
+    "mandant", "subscription", "resourcegroup", "resource", "namespace", "domain", "realm", "space", "board", "channel",
+    "library", "instance", "server", "zone", "territory", "market", "fund", "portfolio", "course", "cohort", "module",
+    "werk", "standort", "filiale", "buchungskreis", "kostenstelle", "societe", "etablissement", "agence", "sede",
+    "sucursal", "empresa", "filial", "vestiging", "scopename", "projectname", "projectkey", "tenantid", "projectid",
+}  # fmt: skip

@@ -17,6 +17,7 @@ from rolecall.file_shapes.kinds import kind_column, skip_groups
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.numbered_pairs import ask_for_others
 from rolecall.file_shapes.parts import Part, View, view_of
+from rolecall.file_shapes.places import tell_places
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import read_statuses
@@ -43,7 +44,7 @@ def with_users(view: View, part: Part, *, is_narrowed: bool = False) -> list[Par
     Add them also if rows are left out (`is_narrowed`), because their accounts must be kept. Otherwise derive the users
     from the usernames, if the file has usernames.
     """
-    _name_unread(view, part)
+    tell_places(view, part)
     ask_for_others(view, part)
     ask_for_ended(view, part)
     _use_ids(view, part)
@@ -309,18 +310,6 @@ def _account(view: View, held: Part, key: Profile, fields: dict[str, Meaning]) -
             part.skip_rows({"column": key.header, "is": [""]})
     skip_groups(view, part)
     return part
-
-
-def _name_unread(view: View, part: Part) -> None:
-    """Mention unread columns in the evidence if some rows differ only in them, because such rows are merged."""
-    origins = [part.origin(field) or "" for field in ("Username", "Group", "Header", "Section", "Permission")]
-    read = [each for each in view.profiles if any(f"{{{each.header}" in origin for origin in origins)]
-    rows = len(read[0].cells) if read else 0
-    if not rows or len(set(zip(*(each.cells for each in read), strict=True))) == rows:
-        return
-    telling = [each for each in view.profiles if each not in read and len(each.distinct) > 1]
-    if named := ", ".join(each.header for each in telling[:5]):
-        part.evidence.append(f"Some rows differ only in columns that are not read: {named}")
 
 
 def _is_of_account(header: str) -> bool:

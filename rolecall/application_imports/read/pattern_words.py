@@ -40,4 +40,4 @@ def _described(placeholder: Placeholder) -> str:
 
 def _condition(name: str, text: str) -> str:
     verb = {"when": " is ", "unless": " is not "}.get(name)
-    return text.replace("=", verb, 1) if verb else text
+    return (text.replace("=", verb, 1) + ("blank" if text.endswith("=") else "")) if verb else text

@@ -1,0 +1,83 @@
+"""Test that rows of one account and role that differ only in where the role applies are not merged."""
+
+from pathlib import Path
+
+import pytest
+
+from rolecall.file_shapes.draft_answers import answer
+from tests.application_imports.reading import read_files
+from tests.file_shapes.test_exports import imported, proposed
+from tests.file_shapes.test_states import asked
+
+ROWS = "ada,Admin,Alpha\nada,Admin,Beta\nbob,Viewer,Alpha\ncy,Viewer,\n"
+FILLED_ROWS = "ada,Admin,Alpha\nada,Admin,Beta\nbob,Viewer,Alpha\ncy,Viewer,Beta\n"
+
+
+@pytest.mark.parametrize("header", ["site", "Region", "environment", "Cost Centre", "store", "company_code", "Werk"])
+def test_place_beside_a_role_is_part_of_its_name(tmp_path: Path, header: str) -> None:
+    found = imported(tmp_path, grants=f"username,role,{header}\n{ROWS}")
+
+    assert found.memberships == {
+        ("ada", "Admin: Alpha"), ("ada", "Admin: Beta"), ("bob", "Viewer: Alpha"), ("cy", "Viewer"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("header", ["scope", "project", "tenant"])
+def test_roles_at_known_scopes_are_not_merged(tmp_path: Path, header: str) -> None:
+    found = imported(tmp_path, grants=f"username,role,{header}\n{FILLED_ROWS}")
+
+    rows = found.rows("permissions", "username", "permission", "header", "section")
+    assert {(user, role, first or second) for user, role, first, second in rows} == {
+        ("ada", "Admin", "Alpha"), ("ada", "Admin", "Beta"), ("bob", "Viewer", "Alpha"), ("cy", "Viewer", "Beta"),
+    }  # fmt: skip
+
+
+def test_place_beside_a_permission_with_an_object_becomes_its_header(tmp_path: Path) -> None:
+    text = (
+        "user,permission,resource,region,plant\nada,read,Invoices,EU,1\nada,read,Invoices,US,1\nbob,read,Orders,EU,2\n"
+    )
+
+    found = imported(tmp_path, grants=text)
+
+    assert set(found.rows("permissions", "username", "section", "header")) == {
+        ("ada", "Invoices", "EU"), ("ada", "Invoices", "US"), ("bob", "Orders", "EU"),
+    }  # fmt: skip
+
+
+def test_unknown_column_that_distinguishes_rows_is_asked_about(tmp_path: Path) -> None:
+    text = f"username,role,shift group\n{ROWS}"
+    proposal = proposed(tmp_path, grants=text)
+    section = proposal.connector["files"][0]
+
+    (question,) = proposal.files[0].contents[0].questions
+    assert question.text == (
+        "Some rows have the same account and role, and differ in shift group (Alpha, Beta). "
+        "Does this column say where the access applies?"
+    )
+    assert imported(tmp_path, grants=text).memberships == {("ada", "Admin"), ("bob", "Viewer"), ("cy", "Viewer")}
+
+    answer(section, question.choices[0])
+    found = read_files(tmp_path, [section], {section["name"]: text})
+    assert found.memberships == {
+        ("ada", "Admin: Alpha"), ("ada", "Admin: Beta"), ("bob", "Viewer: Alpha"), ("cy", "Viewer"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("header", "values"),
+    [
+        ("granted on", ("2020-01-01", "2021-01-01")),
+        ("comment", ("for audit", "asked again")),
+        ("approved by", ("Bob", "Cy")),
+        ("status", ("Active", "Inactive")),
+        ("row id", ("17", "18")),
+        ("assignment type", ("Direct", "Inherited")),
+    ],
+)
+def test_columns_about_the_record_of_a_grant_are_no_places(
+    tmp_path: Path, header: str, values: tuple[str, str]
+) -> None:
+    text = f"username,role,{header}\nada,Admin,{values[0]}\nada,Admin,{values[1]}\nbob,Viewer,\n"
+
+    assert not any("say where the access applies" in question for question in asked(tmp_path, grants=text))
+    assert ("ada", "Admin") in imported(tmp_path, grants=text).memberships
