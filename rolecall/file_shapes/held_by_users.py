@@ -44,7 +44,6 @@ _PERMISSIONS = {"permissions", "privileges", "rights", "scopes", "capabilities",
 _PRIVILEGES = {"priv", "privs", "privilege", "permission", "perm", "right"}
 _LEAST_TICKED = 3
 _FEW_ROWS = 20
-_MOSTLY = 0.5
 
 
 def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list[Part]:
@@ -167,7 +166,7 @@ def _memberships_together(users: Part, groups: Sequence[Profile]) -> Part:
     if split := {each.header: each.separator for each in groups if each.separator}:
         part.shape["split"] = split
         part.evidence.append(f"A cell may list several groups: {', '.join(split)}")
-    if any(each.distinguished_names > _MOSTLY for each in groups):
+    if any(each.distinguished_names for each in groups):
         part.shape.setdefault("join", {})["Group"] = "{Group|rdn}"
         part.evidence.append("Groups are distinguished names; the first part names the group")
     blank_no_groups(part, groups)

@@ -172,7 +172,7 @@ def add_list(groups: Profile, fields: dict[str, Meaning], shape: dict[str, Any],
         shape["split"] = {groups.header: separator}
         example = next((value for value in groups.values if separator in value), groups.values[0])[:40]
         evidence.append(f"A cell may list several groups, {separated_by(separator)}: {example}")
-    if groups.distinguished_names > 0.5:
+    if groups.distinguished_names:
         fields.pop("Group")
         shape.setdefault("join", {})["Group"] = f"{{{groups.header}|rdn}}"
         evidence.append("Groups are distinguished names; the first part names the group")

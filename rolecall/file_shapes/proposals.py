@@ -31,6 +31,7 @@ from rolecall.file_shapes.references import (
     ask_for_inner_groups,
     ask_for_names,
     ask_for_references,
+    ask_for_same_names,
     ask_for_unread_lists,
 )
 from rolecall.file_shapes.refusals import check_is_about_access
@@ -98,6 +99,7 @@ def _ask_for_doubts(files: Sequence[ReadFile], every: Sequence[ReadFile]) -> Non
     ask_for_references(viewed)
     ask_for_granted_accounts(viewed)
     ask_for_inner_groups(viewed)
+    ask_for_same_names(viewed)
     ask_for_ended_groups(viewed)
     for view, parts in viewed:
         ask_for_group_names(view, parts)

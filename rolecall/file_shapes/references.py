@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 
+from rolecall.application_imports.read.ldif import name_in
+from rolecall.applications.file_shape import columns_in
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import some_of
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
@@ -124,6 +126,35 @@ def ask_for_inner_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
         leave_out = ProposedChoice("Yes, leave them out", SKIP_ROWS, SEPARATOR.join((header, "is", *inner)))
         keep = ProposedChoice("No, they are accounts", SKIP_ROWS, header)
         part.questions = [*part.questions, OpenQuestion(text, [leave_out, keep])]
+
+
+def ask_for_same_names(files: Iterable[tuple[View, list[Part]]]) -> None:
+    """Ask whether groups with the same name in different folders of a directory are one group."""
+    parts = [(view, part) for view, parts in files for part in parts]
+    has_groups = any(part.content == Content.GROUPS for _, part in parts)
+    for view, part in parts:
+        origin = part.origin("Group") or ""
+        several = _same_names(view, part) if part.content == Content.MEMBERSHIPS and "|rdn" in origin else []
+        if several:
+            text = (
+                f"Several groups have the same name: {some_of(several, _MOST_NAMED)}. Are those of one name one group?"
+            )
+            one = ProposedChoice("Yes, use the names", "Username", AS_PROPOSED)
+            whole = ProposedChoice("No, use the distinguished names", "join.Group", origin.replace("|rdn", ""))
+            # A list of groups that are named otherwise would add each of them a second time.
+            part.questions = [*part.questions, OpenQuestion(text, [one] if has_groups else [one, whole])]
+
+
+def _same_names(view: View, part: Part) -> list[str]:
+    """Return the distinguished names of groups that have a name in common with another group."""
+    headers = [*columns_in(part.origin("Group") or ""), *part.shape.get("unpivot", {}).get("columns", [])]
+    found: dict[str, dict[str, str]] = {}
+    for header in [each for each in headers if each in view.by_header]:
+        column = read_rows(view, part, header)
+        for value in values_of(column, part.shape.get("split", {}).get(header)):
+            if "=" in value:
+                found.setdefault(name_in(value).lower(), {}).setdefault(value.lower(), value)
+    return [value for values in found.values() if len(values) > 1 for value in values.values()]
 
 
 def ask_for_ended_groups(files: Iterable[tuple[View, list[Part]]]) -> None:

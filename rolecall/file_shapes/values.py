@@ -142,7 +142,8 @@ def read_rows(view: View, part: Part, header: str) -> Profile:
             kept -= {n for n, cell in enumerate(other.cells) if condition.matches(cell)}
     if len(kept) == len(column.cells):
         return column
-    return Profile(column.header, column.position, [column.cells[n] for n in sorted(kept)])
+    cells = [column.cells[n] for n in sorted(kept)]
+    return Profile(column.header, column.position, cells, is_list=column.is_list)
 
 
 def _add_locks(view: View, part: Part) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.application_imports.reading import Text
+from rolecall.file_shapes.draft_answers import answer
+from tests.application_imports.reading import Text, read_files
 from tests.file_shapes.test_exports import imported, proposed
 
 GROUPS = '"Group Name","Members"\n"CRM Users","ada\nCRM Admins"\n"CRM Admins","cy\nada"\n'
@@ -71,3 +72,47 @@ def test_names_of_groups_in_a_list_that_is_not_read_are_asked_about(tmp_path: Pa
         "roles names groups by their IDs. Their names are in the list levels (column title), which is not read. Import "
         "with the IDs as names?"
     ]
+
+
+_PERSON = "dn: uid={0},ou=people,dc=x\nobjectClass: inetOrgPerson\nuid: {0}\ncn: {0} B\n{1}\n"
+
+
+def test_plain_and_distinguished_names_of_a_group_are_one_group(tmp_path: Path) -> None:
+    text = _PERSON.format("ada", "memberOf: staff\n") + _PERSON.format(
+        "bob", "memberOf: cn=staff,ou=groups,dc=x\nmemberOf: ops\nmemberOf: audit\n"
+    )
+
+    assert not any(part.questions for part in proposed(tmp_path, directory=text).files[0].contents)
+    assert imported(tmp_path, directory=text).memberships == {
+        ("ada", "staff"), ("bob", "staff"), ("bob", "ops"), ("bob", "audit"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("held", ["staff", "cn=staff,ou=groups,dc=x"])
+def test_groups_of_a_directory_and_the_groups_that_people_name_are_the_same(tmp_path: Path, held: str) -> None:
+    text = "dn: cn=staff,ou=groups,dc=x\nobjectClass: groupOfNames\ncn: staff\nmember: uid=ada,ou=people,dc=x\n"
+    text += "member: uid=bob,ou=people,dc=x\n\n"
+    text += _PERSON.format("ada", f"memberOf: {held}\nmemberOf: ops\n") + _PERSON.format("bob", "memberOf: staff\n")
+
+    found = imported(tmp_path, directory=text)
+
+    assert found.groups == {"staff"}
+    assert found.memberships == {("ada", "staff"), ("ada", "ops"), ("bob", "staff")}
+
+
+def test_groups_of_one_name_in_several_folders_are_asked_about(tmp_path: Path) -> None:
+    text = _PERSON.format("ada", "memberOf: cn=admins,ou=db,dc=x\n") + _PERSON.format(
+        "bob", "memberOf: cn=admins,ou=web,dc=x\nmemberOf: cn=staff,dc=x\n"
+    )
+    proposal = proposed(tmp_path, directory=text)
+    (question,) = proposal.files[0].contents[1].questions
+    group = proposal.connector["files"][0]
+
+    assert question.text == (
+        "Several groups have the same name: cn=admins,ou=db,dc=x, cn=admins,ou=web,dc=x. "
+        "Are those of one name one group?"
+    )
+
+    answer(group["shape"]["contents"][0], question.choices[1])
+    found = read_files(tmp_path, [group], {group["name"]: text})
+    assert ("ada", "cn=admins,ou=db,dc=x") in found.memberships

@@ -21,6 +21,7 @@ def is_ldif(text: bytes) -> bool:
 
 # The attribute in which an entry names its groups, and those in which groups name their members.
 _HELD, _MEMBERS = "memberof", ("member", "uniquemember")
+_FIRST = re.compile(r"\s*[^=,]+=((?:\\.|[^,\\])*)")
 
 Entry = dict[str, object]
 
@@ -37,17 +38,46 @@ def read_ldif(text: str) -> Iterator[tuple[int, Entry]]:
 
 
 def _complete_groups(entries: Sequence[Entry]) -> None:
-    """Complete `memberOf` of each entry with the groups that list the entry, if any entry has `memberOf`."""
+    """Complete `memberOf` of each entry with the groups that list the entry, if any entry has `memberOf`.
+
+    Name a group in one way: by its plain name if all entries do, otherwise by its distinguished name.
+    """
     spelling = {name.lower(): name for entry in entries for name in entry}
     if _HELD not in spelling or "dn" not in spelling:
         return
     held, dn = spelling[_HELD], spelling["dn"]
+    members = {
+        str(entry.get(dn)): [
+            member for name in _MEMBERS if name in spelling for member in _values(entry.get(spelling[name]))
+        ]
+        for entry in entries
+    }
+    own_names = _own_names([group for group, listed in members.items() if listed])
+    is_plain = not any("=" in name for entry in entries for name in _values(entry.get(held)))
+    for entry in [] if is_plain else entries:
+        if known := _values(entry.get(held)):
+            whole = list(dict.fromkeys(own_names.get(name.lower(), name) for name in known))
+            entry[held] = whole if len(whole) > 1 else whole[0]
     named = {str(entry.get(dn)).lower(): entry for entry in entries}
-    for group in entries:
-        for attribute in (spelling[name] for name in _MEMBERS if name in spelling):
-            for member in _values(group.get(attribute)):
-                if (entry := named.get(member.lower())) is not None:
-                    _add_group(entry, held, str(group.get(dn)))
+    plain = {group: name_in(group) for group in own_names.values()} if is_plain else {}
+    for group, listed in members.items():
+        for member in listed:
+            if (entry := named.get(member.lower())) is not None:
+                _add_group(entry, held, plain.get(group, group))
+
+
+def _own_names(groups: Sequence[str]) -> dict[str, str]:
+    """Map the names of groups, in lower case, to their distinguished names. Leave out names of several groups."""
+    found: dict[str, list[str]] = {}
+    for group in groups:
+        found.setdefault(name_in(group).lower(), []).append(group)
+    return {name: several[0] for name, several in found.items() if len(several) == 1}
+
+
+def name_in(distinguished_name: str) -> str:
+    """Return the first value of a distinguished name: `staff` in `cn=staff,ou=groups`; another text as it is."""
+    match = _FIRST.match(distinguished_name)
+    return re.sub(r"\\(.)", r"\1", match[1]) if match else distinguished_name
 
 
 def _add_group(entry: Entry, held: str, group: str) -> None:
