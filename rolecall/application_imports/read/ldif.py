@@ -10,13 +10,22 @@ from rolecall.application_imports.read.broken_file import BrokenFile
 _NOTHING = rb"[ \t]*(?:#[^\n]*)?\r?\n"
 # Use a possessive quantifier: a line of spaces fits two alternatives, and backtracking would take exponential time.
 _BEGINS = re.compile(rb"(?:" + _NOTHING + rb"| [^\n]*\n|version:[^\n]*\n)*+dn::? ?[^\n]", re.IGNORECASE)
+# An entry below other text: a distinguished name, which a line with another attribute follows.
+_ENTRY = re.compile(
+    rb"^dn:(?:: *[\w+/=]+| ?\w+ ?=[^\n]*?)\r?\n(?: [^\n]*\n){0,9}[a-z][\w;.-]*::?(?: |\r?$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LOOKED_AT = 4096
+# Lines around a code block of Markdown.
+_FENCE = re.compile(r"(?:`{3,}|~{3,})\s*\w*\s*")
 
 # Names in the lines that ldapsearch prints after the entries.
 _TRAILER = {"search", "result", "control", "pagedresults"}
 
 
 def is_ldif(text: bytes) -> bool:
-    return _BEGINS.match(text) is not None
+    """Return whether a text has entries of LDIF. `read_ldif` refuses other text above the first entry."""
+    return _BEGINS.match(text) is not None or _ENTRY.search(text[:_LOOKED_AT]) is not None
 
 
 # The attribute in which an entry names its groups, and those in which groups name their members.
@@ -62,8 +71,8 @@ def _complete_groups(entries: Sequence[Entry]) -> None:
     plain = {group: name_in(group) for group in own_names.values()} if is_plain else {}
     for group, listed in members.items():
         for member in listed:
-            if (entry := named.get(member.lower())) is not None:
-                _add_group(entry, held, plain.get(group, group))
+            if (person := named.get(member.lower())) is not None:
+                _add_group(person, held, plain.get(group, group))
 
 
 def _own_names(groups: Sequence[str]) -> dict[str, str]:
@@ -93,16 +102,20 @@ def _values(value: object) -> list[str]:
 def _entries(text: str) -> Iterator[tuple[int, Entry]]:
     spelling: dict[str, str] = {}
     entry: Entry = {}
-    begins = 0
+    begins, is_first = 0, True
     for number, line in _unfolded(text):
         if not line:
             if entry.keys() - _TRAILER:
                 yield begins, entry
             entry = {}
             continue
+        if is_first and re.match(r"(?!dn:|version:)", line, re.IGNORECASE):
+            advice = "remove the text above the first line that begins with dn:"
+            raise BrokenFile(f"this line is above the first entry of the LDIF file; {advice}", line=number)
         name, value = _attribute(line, number)
         if name.lower() == "version" and not entry:
             continue
+        is_first = False
         if not entry:
             begins = number
         name = spelling.setdefault(name.lower(), name)
@@ -116,10 +129,14 @@ def _entries(text: str) -> Iterator[tuple[int, Entry]]:
 
 
 def _unfolded(text: str) -> Iterator[tuple[int, str]]:
-    """Yield logical lines without comments; a line that begins with a space continues the one before it."""
+    """Yield logical lines without comments; a line that begins with a space continues the one before it.
+
+    The lines around a code block of Markdown count as blank.
+    """
     held, begins = "", 0
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.rstrip("\r")
+        line = "" if _FENCE.fullmatch(line) else line
         if line.startswith(" ") and held:
             held += line[1:]
             continue
@@ -136,7 +153,8 @@ def _unfolded(text: str) -> Iterator[tuple[int, str]]:
 def _attribute(line: str, number: int) -> tuple[str, str]:
     name, colon, rest = line.partition(":")
     if not colon or not name.strip():
-        raise BrokenFile("this line of the LDIF file does not have the form name: value", line=number)
+        advice = "remove it if it is not part of the export"
+        raise BrokenFile(f"this line of the LDIF file does not have the form name: value; {advice}", line=number)
     # Options, such as `lang-de` in `cn;lang-de`, belong to the attribute's name.
     if not rest.startswith(":"):
         return name.strip(), rest.removeprefix("<").strip()
