@@ -9,6 +9,7 @@ import msgspec
 
 from rolecall.application_imports.read import file_delta
 from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.csv_text import NEVER_CLOSED
 from rolecall.application_imports.read.row_warnings import row_warnings
 from rolecall.application_imports.read.sources import InputGroup
 from rolecall.application_imports.read.statements import ReadTable, statements
@@ -55,7 +56,11 @@ def understood_by(
         if differing := _differing(found) if is_per_grant else []:
             without = msgspec.structs.replace(shape, ignore=[*shape.ignore, *differing])
             found = file_delta.read_sample(msgspec.structs.replace(group, shape=without), text, ZoneInfo("UTC"))
-    except (BrokenFile, Unreadable, ValueError):
+    except BrokenFile as broken:
+        # The end of a sample may be inside a quoted field or a record.
+        is_certain = not is_part or (format == "CSV" and broken.message != NEVER_CLOSED)
+        return Understood([], [f"An import as proposed would fail: {broken}"] if is_certain else [])
+    except (Unreadable, ValueError):
         return Understood()
     told = statements(found)
     told[1:1] = row_warnings(found)

@@ -194,3 +194,29 @@ def test_large_matrix_and_long_file_get_a_proposal(tmp_path: Path) -> None:
 
     assert [part.content for part in tall.contents] == ["users", "memberships"]
     assert wide.contents[0].shape["unpivot"]["headers"] == "Permission"
+
+
+def statements(folder: Path, text: str) -> list[str]:
+    return [each for part in proposed(folder, users=text).files[0].contents for each in part.statements]
+
+
+def test_proposal_says_that_an_import_would_fail(tmp_path: Path) -> None:
+    text = 'username,name,role\nada,"Byron" Ada,Admin\nbob,"Kahn, Bob",Viewer\n'
+
+    assert statements(tmp_path, text)[0] == (
+        "An import as proposed would fail: line 2: text follows a closing quote; "
+        "inside a quoted field, write each quote twice"
+    )
+
+
+def test_proposal_says_that_a_long_file_has_a_malformed_row(tmp_path: Path) -> None:
+    rows = "".join(f"user{n},User {n},Staff\n" for n in range(1500))
+    text = f'username,name,role\n{rows}ada,"Byron" Ada,Admin\n{rows}'
+
+    assert "line 1502: text follows a closing quote" in statements(tmp_path, text)[0]
+
+
+def test_quoted_field_at_the_end_of_a_sample_is_no_problem(tmp_path: Path) -> None:
+    rows = "".join(f'user{n},"Line 1\nLine 2",Staff\n' for n in range(3000))
+
+    assert not any("fail" in each for each in statements(tmp_path, f"username,note,role\n{rows}"))

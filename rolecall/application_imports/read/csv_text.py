@@ -273,10 +273,11 @@ def _width_of_quoted_lines(text: bytes, dialect: Dialect) -> int | None:
 
 
 _UNCLOSED = "unexpected end of data"
+NEVER_CLOSED = "a quote opens here and is never closed"
 _CSV_ERRORS = {
     "field larger than field limit": f"a field is longer than {MAX_FIELD // MIB} MiB",
-    _UNCLOSED: "a quote opens here and is never closed",
-    "expected after": "text follows a closing quote",
+    _UNCLOSED: NEVER_CLOSED,
+    "expected after": "text follows a closing quote; inside a quoted field, write each quote twice",
 }
 
 
