@@ -20,6 +20,7 @@ from rolecall.file_shapes.objects import add_inner_place, find_object, tell_apar
 from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.realms import add_realms
+from rolecall.file_shapes.row_keys import ask_for_row_key, use_named_permission
 from rolecall.file_shapes.shapes import OpenQuestion
 from rolecall.file_shapes.slashes import split_slashes
 
@@ -80,6 +81,7 @@ def find_permissions(view: View) -> list[Part]:
     if is_about_accounts or not view.by_header[fields["Permission"].header].values:
         return []
     use_varied(view, fields, Content.PERMISSIONS, "Permission")
+    use_named_permission(view, fields)
     _use_name_of_account(view, fields)
     _use_role_in_scope(fields)
     if (place := fields.get("Header")) and names_of(place.header)[:1] == ["owner"] and "Section" not in fields:
@@ -102,6 +104,7 @@ def find_permissions(view: View) -> list[Part]:
     without_prefix(view, fields, shape, evidence)
     part = read_conditions(view, Part(Content.PERMISSIONS, fields, shape, 0.85, evidence))
     _ask_for_pairs(view, part)
+    ask_for_row_key(view, part)
     ask_for_commas(view, part, permission)
     skip_no_groups(part, permission, "permission")
     return [*with_users(view, part), *_roles_beside(view, part, group)]
