@@ -20,7 +20,7 @@ from rolecall.file_shapes.denials import refuse_access
 from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.header_names import names_access
 from rolecall.file_shapes.headers import NO_HEADER
-from rolecall.file_shapes.keyed_columns import ask_for_unread_states
+from rolecall.file_shapes.keyed_columns import ask_for_inner_access, ask_for_unread_states
 from rolecall.file_shapes.last_lines import without_total
 from rolecall.file_shapes.nulls import blank_nulls
 from rolecall.file_shapes.own_headers import resolve_headers
@@ -42,7 +42,7 @@ def parts_of(view: View, content: Content | None = None) -> list[Part]:
     found = next(parts for rule in _RULES if (parts := rule(view)))
     if content and found[0].content != content:
         found = _chosen(view, content)
-    found[0].questions = [*found[0].questions, *ask_for_header(view.table)]
+    found[0].questions = [*found[0].questions, *ask_for_header(view.table), *ask_for_inner_access(view, found)]
     return [_finished(view, part) for part in found]
 
 

@@ -1,24 +1,29 @@
 """Find columns with JSON lists or with JSON objects that map names to access; ask about what is not read of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from rolecall.application_imports.read.cell_lists import unread_in_cell
 from rolecall.application_imports.read.keyed_signs import is_keyed, may_be_keyed
-from rolecall.application_imports.read.keyed_values import object_in
+from rolecall.application_imports.read.keyed_values import ACCESS_WORDS, object_in
+from rolecall.applications.file_shape import columns_in
+from rolecall.core.secret_names import looks_secret
+from rolecall.core.text import some_of
+from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.header_names import is_state, words_of
 from rolecall.file_shapes.header_words import ENDED
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.sample_table import SampleTable
-from rolecall.file_shapes.shapes import OpenQuestion
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 # Words in the names of JSON members that say whether the access of an entry is in force.
 _STATES = {
     "status", "state", "sts", "expires", "expiry", "expiration", "expired", "end", "ends", "ended", "until", "valid",
     "granted", "deny", "denied",
 }  # fmt: skip
-_MOST_NAMED = 3
+_MOST_NAMED, _MOST_INNER = 3, 3
 _BLANK = ("", "[]", "{}")
 
 
@@ -63,3 +68,47 @@ def ask_for_unread_states(view: View, part: Part) -> None:
         if unread := [name for name in states if name not in read]:
             text = f"Entries of {column.header} have {', '.join(unread[:_MOST_NAMED])}, which is not read"
             part.questions = [*part.questions, OpenQuestion(f"{text}. Is the access in all of them held?", [])]
+
+
+def ask_for_inner_access(view: View, parts: Sequence[Part]) -> list[OpenQuestion]:
+    """Return questions about columns with JSON objects that have groups or permissions, which are not read."""
+    read = {column for part in parts for column in _columns_read(part)}
+    questions = []
+    for column in [each for each in view.profiles if each.header not in read and not looks_secret(each.header)]:
+        found: dict[str, dict[str, None]] = {}
+        for value in [object_in(cell) for cell in column.cells if cell.strip().startswith("{")]:
+            for path, name in _access_in(value or {}):
+                found.setdefault(path, {})[name] = None
+        if found:
+            named = " and ".join(f"{path} ({some_of([*names], _MOST_NAMED)})" for path, names in found.items())
+            text = f"{column.header} has JSON objects with {named}. They are not read from the objects in its cells."
+            advice = "Import without them? If not, export them as a column of their own, or export the file as JSON."
+            choice = ProposedChoice("Yes, without them", "Username", AS_PROPOSED)
+            questions.append(OpenQuestion(f"{text} {advice}", [choice]))
+    return questions
+
+
+def _columns_read(part: Part) -> set[str]:
+    patterns = part.shape.get("join", {}).values()
+    inside = [*part.shape.get("split", {}), *part.shape.get("unpivot", {}).get("columns", [])]
+    return {*part.columns, *inside, *(column for pattern in patterns for column in columns_in(pattern))}
+
+
+def _access_in(value: object, path: str = "", depth: int = _MOST_INNER) -> Iterator[tuple[str, str]]:
+    """Yield the paths of members that are named for access, each with a name that the member contains."""
+    for name, member in value.items() if isinstance(value, dict) and depth else ():
+        inner = f"{path}.{name}" if path else name
+        if looks_secret(name):
+            continue
+        if words_of(name) & ACCESS_WORDS:
+            yield from ((inner, each) for each in _names_in(member))
+        else:
+            yield from _access_in(member, inner, depth - 1)
+
+
+def _names_in(value: Any) -> list[str]:
+    """Return the texts in a member that is named for access: a text, a list, or an object with lists or texts."""
+    if isinstance(value, str):
+        return [value] if value else []
+    listed = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [text for each in listed for text in _names_in(each)]
