@@ -99,6 +99,21 @@ def looks_secret(header: str) -> bool:
     return not about and not any(part in folded for part in _ABOUT_PASSWORDS)
 
 
+# The prefix of a hash names its method, as in $2b$12$…, {SSHA}… and pbkdf2_sha256$….
+_HASH = re.compile(
+    r"\$(?:\d|2[abxy]|y|gy|7|P|H|S|apr1|md5|sha\d+|argon2\w{0,2}|scrypt|bcrypt[\w-]*|pbkdf2[\w-]*)\$\S+"
+    r"|\{(?:S?SHA(?:\d{3})?|S?MD5|CRYPT|PBKDF2[\w-]*|ARGON2\w{0,2}|BCRYPT|x-issha[\w, -]*)\}\S+"
+    r"|(?:pbkdf2_sha\d+|bcrypt(?:_sha256)?|argon2\w{0,2}|scrypt(?::[\d:]+)?|pbkdf2:[\w:]+|sha\d+|md5)\$\S+"
+    r"|SCRAM-SHA-\d+\$\S+|md5[0-9a-f]{32}|\*[0-9A-F]{40}|0x0[12]00[0-9A-Fa-f]{48,}|[0-9A-Fa-f]{32}:[0-9A-Fa-f]{32}",
+    re.IGNORECASE,
+)
+
+
+def is_password_hash(value: str) -> bool:
+    """Return whether a value is a password hash that names its method."""
+    return _HASH.fullmatch(value) is not None
+
+
 _looks_secret = lru_cache(maxsize=10_000)(looks_secret)
 # Treat a longer path of members as secret without reading it: reading long paths would take quadratic time.
 _LONGEST_NAME = 500

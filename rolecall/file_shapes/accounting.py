@@ -70,8 +70,7 @@ def _hint_at_other_values(column: ColumnAccount, profile: Profile, sections: Seq
     An example is `Superuser` in the column `Attributes` of psql, which also says who cannot log in. Another is `Admin`
     in the column `status` of Slack.
     """
-    is_secret = looks_secret(profile.header)
-    if not _STATUS_ALONE.fullmatch(column.how) or profile.is_dated or profile.numbers == 1 or is_secret:
+    if not _STATUS_ALONE.fullmatch(column.how) or profile.is_dated or profile.numbers == 1 or profile.is_secret:
         return
     rest = [
         value
@@ -242,7 +241,7 @@ def _entries(cell: str, column: Profile) -> Sequence[Mapping[str, Any]]:
 def _column(profile: Profile, place: str | None) -> ColumnAccount:
     # Do not show objects, which may contain secrets. The members of objects in a list have columns of their own.
     texts = [value for value in _shown(profile) if not value.startswith(("[{", "{"))]
-    hidden = any(map(looks_secret, (profile.header, profile.header.partition("[")[0])))
+    hidden = profile.is_secret or looks_secret(profile.header.partition("[")[0])
     examples = [] if hidden else examples_of(texts)
     separator = JSON if "[]" in profile.header or profile.is_object else profile.separator
     return ColumnAccount(profile.header, place, *_NOT_READ, None, separator, len(_shown(profile)), examples)
@@ -286,7 +285,7 @@ def _sign_of(name: str, profile: Profile) -> Sign | None:
     is_other = profile.distinguished_names and not names_access(name)
     if is_of_people or is_other or profile.is_dated:
         return None
-    return sign_of_access(name, profile.cells[:MOST_CELLS])
+    return None if profile.is_secret else sign_of_access(name, profile.cells[:MOST_CELLS])
 
 
 def _beside(name: str, example: str, paths: Mapping[str, str]) -> ColumnAccount:

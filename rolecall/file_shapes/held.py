@@ -7,7 +7,6 @@ import msgspec
 
 from rolecall.applications.field_words import ACTIVE, NO_ACCESS, YES_NO
 from rolecall.applications.model import Content
-from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold
 from rolecall.file_shapes.denials import access_column
 from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS, ask_for_ended, end_after, ended_beside, last_day_of_grants
@@ -105,7 +104,7 @@ def _ask_for_blank(view: View, part: Part) -> None:
 
 def _rows_without(view: View, column: Profile) -> str:
     """Return the texts of the first rows in which a column is blank, without columns that may have secrets."""
-    open = [each for each in view.profiles if not looks_secret(each.header)]
+    open = [each for each in view.profiles if not each.is_secret]
     rows = [n for n, cell in enumerate(column.cells) if not cell.strip()][:_MOST_BLANK_SHOWN]
     return "; ".join(", ".join(each.cells[n].strip() for each in open if each.cells[n].strip()) for n in rows)[:160]
 

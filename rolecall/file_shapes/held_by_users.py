@@ -7,7 +7,6 @@ from typing import Any
 from rolecall.application_imports.read.keyed_signs import MEMBER_WORDS
 from rolecall.application_imports.read.keyed_values import BETWEEN, are_levels
 from rolecall.applications.model import Content, same_header
-from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents
 from rolecall.file_shapes.commas import ask_for_commas
 from rolecall.file_shapes.groups_held import (
@@ -108,7 +107,7 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
     if profile.is_useless or profile.is_object or (profile.is_keyed and _last_name(profile) in MEMBER_WORDS):
         return False
     name = _last_name(profile)
-    if profile.is_dated or looks_secret(profile.header) or not (_LISTED.search(name) or name in TRANSLATED["Group"]):
+    if profile.is_dated or profile.is_secret or not (_LISTED.search(name) or name in TRANSLATED["Group"]):
         return False
     # Columns such as IsGroupAdmin contain yes or no, not names of groups.
     if _is_not_held(profile) or profile.ticks:

@@ -74,7 +74,7 @@ def ask_for_inner_access(view: View, parts: Sequence[Part]) -> list[OpenQuestion
     """Return questions about columns with JSON objects that have groups or permissions, which are not read."""
     read = {column for part in parts for column in _columns_read(part)}
     questions = []
-    for column in [each for each in view.profiles if each.header not in read and not looks_secret(each.header)]:
+    for column in [each for each in view.profiles if each.header not in read and not each.is_secret]:
         found: dict[str, dict[str, None]] = {}
         for value in [object_in(cell) for cell in column.cells if cell.strip().startswith("{")]:
             for path, name in _access_in(value or {}):

@@ -8,7 +8,6 @@ import msgspec
 
 from rolecall.applications.field_words import ACTIVE, RISKS, YES_NO
 from rolecall.applications.model import Content, same_header
-from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold
 from rolecall.file_shapes.header_languages import TRANSLATED
 from rolecall.file_shapes.header_names import (
@@ -77,7 +76,7 @@ _KNOWN_MEANINGS: WeakKeyDictionary[Profile, dict[Content, tuple[Meaning, ...]]] 
 
 
 def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
-    if looks_secret(profile.header) or profile.is_useless or profile.is_object or is_link(profile.header):
+    if profile.is_secret or profile.is_useless or profile.is_object or is_link(profile.header):
         return
     # A path such as groups[].name gives several values for each account.
     if content in (Content.USERS, Content.IDENTITIES) and "[]" in profile.header:

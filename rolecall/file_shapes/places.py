@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 
 from rolecall.applications.file_shape import columns_in
 from rolecall.applications.model import Content
-from rolecall.core.secret_names import looks_secret
 from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.header_names import (
     is_about_person,
@@ -71,7 +70,7 @@ def _tells(column: Profile, keys: Iterable[tuple[str, ...]], is_named: Iterable[
 def _may_be_place(column: Profile) -> bool:
     header = column.header
     words = words_of(header)
-    is_other = is_flag(header) or is_about_person(header) or is_name_or_address(header) or looks_secret(header)
+    is_other = is_flag(header) or is_about_person(header) or is_name_or_address(header) or column.is_secret
     is_text = any(len(value.split()) > _MOST_WORDS for value in column.distinct)
     is_state = column.ticks or column.statuses == 1 or column.is_dated or column.emails > 0
     is_row = column.is_unique and (column.is_opaque or bool(words & _OF_ROWS))

@@ -12,7 +12,9 @@ import msgspec
 from rolecall.application_imports.read.keyed_values import keyed_values, object_in
 from rolecall.applications.field_words import ACCESS, ACTIVE, LOCKED, NO_ACCESS, NO_DATE
 from rolecall.core.nested_json import decode_nested
+from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold
+from rolecall.file_shapes.secret_values import are_hashes
 
 # The repetitions are bounded, because otherwise a long text would take quadratic time (ReDoS).
 _EMAIL = re.compile(r"[^@\s,;]{1,64}@[^@\s,;]{1,255}\.[^@\s,;]{1,63}")
@@ -84,6 +86,11 @@ class Profile:
     def is_useless(self) -> bool:
         """Return whether every value is the name of a class, which PowerShell may write instead of an object."""
         return self._share(lambda value: bool(_DUMPED.fullmatch(value))) == 1
+
+    @cached_property
+    def is_secret(self) -> bool:
+        """Return whether the header looks like that of a secret, or all values are password hashes."""
+        return looks_secret(self.header) or are_hashes(self.values)
 
     @cached_property
     def is_object(self) -> bool:

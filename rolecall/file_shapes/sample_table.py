@@ -12,6 +12,7 @@ from rolecall.application_imports.read.table import MOST_COLUMNS
 from rolecall.core.json_paths import flattened, value_at
 from rolecall.core.secret_names import HIDDEN, looks_secret, mask_json, mask_text
 from rolecall.file_shapes.header_names import is_about_person, is_name_or_address
+from rolecall.file_shapes.secret_values import are_hashes
 
 MOST_ROWS = 2_000
 RAW_LINES = 12
@@ -210,7 +211,8 @@ def joined(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def raw_without_secrets(table: SampleTable) -> list[str]:
     """Return the first lines of the file. Hide each value whose column or name looks like that of a secret."""
-    at = [i for i, header in enumerate(table.headers) if looks_secret(header)]
+    columns = {i: [row[i] for row in table.rows if i < len(row)] for i in range(len(table.headers))}
+    at = [i for i, header in enumerate(table.headers) if looks_secret(header) or are_hashes(columns[i])]
     values = {row[i] for row in table.rows for i in at if i < len(row) and row[i].strip()}
     # CSV doubles quotes inside a cell.
     values |= {value.replace('"', '""') for value in values}

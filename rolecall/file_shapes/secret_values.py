@@ -3,16 +3,10 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from rolecall.core.secret_names import is_password_hash
+
 _MOST_LOOKED_AT = 200
 _LEAST_SHARE = 1 / 3
-# The prefix of a hash names its method, as in $2b$12$…, {SSHA}… and pbkdf2_sha256$….
-_HASH = re.compile(
-    r"\$(?:\d|2[abxy]|y|gy|7|P|H|S|apr1|md5|sha\d+|argon2\w{0,2}|scrypt|bcrypt[\w-]*|pbkdf2[\w-]*)\$\S+"
-    r"|\{(?:S?SHA(?:\d{3})?|S?MD5|CRYPT|PBKDF2[\w-]*|ARGON2\w{0,2}|BCRYPT|x-issha[\w, -]*)\}\S+"
-    r"|(?:pbkdf2_sha\d+|bcrypt(?:_sha256)?|argon2\w{0,2}|scrypt(?::[\d:]+)?|pbkdf2:[\w:]+|sha\d+|md5)\$\S+"
-    r"|SCRAM-SHA-\d+\$\S+|md5[0-9a-f]{32}|\*[0-9A-F]{40}|0x0[12]00[0-9A-Fa-f]{48,}|[0-9A-Fa-f]{32}:[0-9A-Fa-f]{32}",
-    re.IGNORECASE,
-)
 # A hash without a prefix, in hexadecimal digits or base64. Identifiers may look like it too.
 _DIGEST = re.compile(
     r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{56}|[0-9A-Fa-f]{64}|[0-9A-Fa-f]{96}|[0-9A-Fa-f]{128}"
@@ -35,11 +29,17 @@ def are_secret(values: Iterable[str], *, is_first: bool = False) -> bool:
     distinct = list(dict.fromkeys(text for value in values if (text := value.strip())))[:_MOST_LOOKED_AT]
     if not distinct or any(re.search(r"\s", text) or _EMAIL.fullmatch(text) for text in distinct):
         return False
-    patterns = [_HASH] if is_first else [_HASH, _DIGEST, _STRONG]
-    fitting = sum(any(pattern.fullmatch(text) for pattern in patterns) for text in distinct)
+    patterns = [] if is_first else [_DIGEST, _STRONG]
+    fitting = sum(is_password_hash(text) or any(each.fullmatch(text) for each in patterns) for text in distinct)
     return fitting >= _LEAST_SHARE * len(distinct)
 
 
 def _name_of(position: int, values: Iterable[str]) -> str:
     name = f"Column {position + 1}"
     return f"{name} (password)" if are_secret(values, is_first=position == 0) else name
+
+
+def are_hashes(values: Iterable[str]) -> bool:
+    """Return whether all values of a column are password hashes that name their method, whatever its header is."""
+    distinct = list(dict.fromkeys(text for value in values if (text := value.strip())))[:_MOST_LOOKED_AT]
+    return bool(distinct) and all(map(is_password_hash, distinct))

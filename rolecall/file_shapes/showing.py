@@ -1,6 +1,5 @@
 """Describe a file for the person who confirms the proposal: its contents, columns, evidence and questions."""
 
-from rolecall.application_imports.read.secret_headers import secret_headers
 from rolecall.core.secret_names import mask_text
 from rolecall.file_shapes.accounting import account_beside, account_for, examples_of, sections_of
 from rolecall.file_shapes.parts import Part
@@ -60,7 +59,7 @@ def _evidence(found: SampleTable) -> list[str]:
 def _content(file: ReadFile, part: Part, *, is_first: bool) -> ContentProposal:
     assert file.view
     fields = {meaning.header: meaning for meaning in part.fields.values()}
-    secret = set(secret_headers([each.header for each in file.view.profiles], []))
+    secret = {each.header for each in file.view.profiles if each.is_secret}
     ignored = secret.union(part.shape.get("ignore", []))
     columns = []
     for profile in file.view.profiles:

@@ -3,7 +3,6 @@
 import re
 
 from rolecall.applications.field_words import LOCKED, NO_DATE, NOTHING_HELD
-from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import counted, fold
 from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.header_names import is_feature, words_of
@@ -39,7 +38,7 @@ def ask_for_unread_locks(view: View, part: Part) -> None:
 def _may_lock(column: Profile) -> bool:
     words = words_of(column.header)
     is_about = bool(words & LOCKS) and not words & _ABOUT_LOCKS and not is_feature(column.header)
-    return is_about and bool(column.values) and not looks_secret(column.header)
+    return is_about and bool(column.values) and not column.is_secret
 
 
 def _is_used(part: Part, header: str) -> bool:

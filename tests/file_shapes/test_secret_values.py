@@ -56,3 +56,15 @@ def test_digests_in_the_first_column_may_identify_accounts(tmp_path: Path) -> No
     found = imported(tmp_path, users=f"{ids[0]},Ada Byron,ada@x.org\n{ids[1]},Bob Kahn,bob@x.org\n")
 
     assert found.active == {*ids}
+
+
+@pytest.mark.parametrize("secrets", SECRETS[2:4])
+def test_password_hashes_are_not_kept_whatever_the_header_is(tmp_path: Path, secrets: tuple[str, str]) -> None:
+    text = "username,email,field7,role\nada,ada@x.org,{},Admin\nbob,bob@x.org,{},Staff\n".format(*secrets)
+
+    proposal, found = proposed(tmp_path, users=text), imported(tmp_path, users=text)
+
+    assert not any(secret in str(msgspec.to_builtins(proposal)) for secret in secrets)
+    assert "field7 looks like a secret and is not kept" in proposal.files[0].contents[0].evidence
+    assert found.rows("users", "metadata") == ["{}", "{}"]
+    assert found.memberships == {("ada", "Admin"), ("bob", "Staff")}
