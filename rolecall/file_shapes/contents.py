@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from rolecall.applications.file_shape import JSON, columns_in
 from rolecall.applications.model import Content
 from rolecall.core.secret_names import looks_secret
 from rolecall.file_shapes import (
@@ -80,6 +81,7 @@ def _finished(view: View, part: Part) -> Part:
     skipped = part.shape.pop("skipRowsWhere", [])
     part.shape = {**structure(view.table), **part.shape}
     part.skip_rows(*skipped)
+    _split_attributes(view, part)
     blank_nulls(view.table, part.shape)
     if part.content == Content.USERS:
         end_by_role(view, part)
@@ -107,6 +109,13 @@ def _finished(view: View, part: Part) -> Part:
         are = "look like secrets and are" if len(secret) > 1 else "looks like a secret and is"
         part.evidence.append(f"{', '.join(secret)} {are} not kept")
     return part
+
+
+def _split_attributes(view: View, part: Part) -> None:
+    """Split the attribute of groups in LDIF, because other entries may have several values of it."""
+    group = part.origin("Group") if part.content == Content.MEMBERSHIPS else None
+    if view.table.format == "LDIF" and group and not {"split", "unpivot", "records"} & part.shape.keys():
+        part.shape["split"] = dict.fromkeys(columns_in(group), JSON)
 
 
 def ask_for_header(table: SampleTable) -> list[OpenQuestion]:

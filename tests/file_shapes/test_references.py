@@ -116,3 +116,14 @@ def test_groups_of_one_name_in_several_folders_are_asked_about(tmp_path: Path) -
     answer(group["shape"]["contents"][0], question.choices[1])
     found = read_files(tmp_path, [group], {group["name"]: text})
     assert ("ada", "cn=admins,ou=db,dc=x") in found.memberships
+
+
+def test_entry_of_a_later_file_may_have_several_groups(tmp_path: Path) -> None:
+    first = _PERSON.format("ada", "memberOf: staff\n") + _PERSON.format("bob", "memberOf: ops\n")
+    later = _PERSON.format("ada", "memberOf: staff\nmemberOf: ops\n") + _PERSON.format("bob", "")
+    group = proposed(tmp_path, directory=first).connector["files"][0]
+
+    found = read_files(tmp_path, [group], {group["name"]: later})
+
+    assert found.memberships == {("ada", "staff"), ("ada", "ops")}
+    assert found.active == {"ada", "bob"}
