@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from rolecall.applications.field_words import ACTIVE, NO_ACCESS, YES_NO
+from rolecall.applications.file_shape import columns_in
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.denials import access_column
@@ -245,6 +246,8 @@ def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     if held.holder is None:
         return None
     key, taken = view.by_header[held.holder], [meaning.header for meaning in held.fields.values()]
+    patterns = [held.origin(field) for field in ("Group", "Header", "Section", "Permission")]
+    taken += [column for pattern in patterns if pattern for column in columns_in(pattern)]
     state = _state_of_grants(view, held)
     taken += [state.header] if state else []
     taken += [each.header for each in view.profiles if _is_of_held(view, held, each.header)]

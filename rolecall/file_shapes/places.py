@@ -1,10 +1,12 @@
 """Find the column that says where a role or permission applies, if rows that differ only in it would be merged."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice, product
 
 from rolecall.applications.file_shape import columns_in
 from rolecall.applications.model import Content
 from rolecall.file_shapes.ending import AS_PROPOSED
+from rolecall.file_shapes.groups_held import values_of
 from rolecall.file_shapes.header_names import (
     is_about_person,
     is_flag,
@@ -28,7 +30,7 @@ _OF_RECORDS = OTHER_PEOPLE | WHEN | {
 }  # fmt: skip
 # Words in headers of IDs. If all values are different, they identify the rows.
 _OF_ROWS = {"id", "no", "nr", "number", "key", "guid", "uuid", "index", "code"}
-_MOST_WORDS, _MOST_OFFERED = 5, 4
+_MOST_WORDS, _MOST_OFFERED, _MOST_GRANTS = 5, 4, 200
 
 
 def tell_places(view: View, part: Part) -> None:
@@ -36,23 +38,20 @@ def tell_places(view: View, part: Part) -> None:
 
     If no known header names the place, ask whether a column does. Mention the other columns in the evidence.
     """
-    read = [each for each in view.profiles if each.header in _columns_read(part)]
-    keys = list(zip(*(each.cells for each in read), strict=True))
-    if not keys or len(set(keys)) == len(keys):
+    grants = _grants(view, part)
+    if not _merged(grants):
         return
-    others = [each for each in view.profiles if each not in read and len(each.distinct) > 1]
-    # Rows without an account, such as those of groups without members, are not read.
-    holder = view.by_header.get(part.holder or "")
-    is_named = [holder is None or bool(cell.strip()) for cell in (holder or read[0]).cells]
-    telling = [each for each in others if _tells(each, keys, is_named) and _may_be_place(each)]
-    known = [each for each in telling if PLACES.intersection(names_of(each.header))]
-    if known:
-        _add_place(part, known[0])
-        telling = []
-    if named := ", ".join(each.header for each in others[:5] if each not in known[:1]):
-        part.evidence.append(f"Some rows differ only in columns that are not read: {named}")
-    if telling:
+    others = [each for each in view.profiles if each.header not in _columns_read(part) and len(each.distinct) > 1]
+    telling = [each for each in others if _tells(each, grants) and _may_be_place(each)]
+    if known := next((each for each in telling if PLACES.intersection(names_of(each.header))), None):
+        _add_place(part, known)
+        grants = [((*key, known.cells[row]), row) for key, row in grants]
+        others.remove(known)
+    elif telling:
         _ask_for_place(part, telling)
+    if others and _merged(grants):
+        named = ", ".join(each.header for each in others[:5])
+        part.evidence.append(f"Some rows differ only in columns that are not read: {named}")
 
 
 def _columns_read(part: Part) -> set[str]:
@@ -61,10 +60,36 @@ def _columns_read(part: Part) -> set[str]:
     return read.union(part.columns)
 
 
-def _tells(column: Profile, keys: Iterable[tuple[str, ...]], is_named: Iterable[bool]) -> bool:
-    """Return whether some rows with the same key and a holder have different values in a column."""
-    pairs = {(key, cell) for key, cell, named in zip(keys, column.cells, is_named, strict=True) if named}
-    return len(pairs) > len({key for key, _ in pairs})
+def _grants(view: View, part: Part) -> list[tuple[tuple[str, ...], int]]:
+    """Return the values of each grant in the columns that are read, with the number of its row.
+
+    A row with a list of roles has several grants. Leave out rows without an account, such as those of groups without
+    members, because they are not read.
+    """
+    read = [each for each in view.profiles if each.header in _columns_read(part)]
+    split = part.shape.get("split", {})
+    found = []
+    for row in range(len(view.table.rows)):
+        if part.holder not in view.by_header or view.by_header[part.holder].cells[row].strip():
+            cells = [_values(each, row, split.get(each.header)) for each in read]
+            found += [(key, row) for key in islice(product(*cells), _MOST_GRANTS)]
+    return found
+
+
+def _values(column: Profile, row: int, separator: str | None) -> list[str]:
+    cell = column.cells[row].strip()
+    if separator is None:
+        return [cell]
+    return values_of(Profile(column.header, column.position, [cell], is_list=column.is_list), separator) or [""]
+
+
+def _merged(grants: Sequence[tuple[tuple[str, ...], int]]) -> bool:
+    return len({key for key, _ in grants}) < len(grants)
+
+
+def _tells(column: Profile, grants: Sequence[tuple[tuple[str, ...], int]]) -> bool:
+    """Return whether some grants with the same values have different values in a column."""
+    return len({(key, column.cells[row]) for key, row in grants}) > len({key for key, _ in grants})
 
 
 def _may_be_place(column: Profile) -> bool:

@@ -81,3 +81,22 @@ def test_columns_about_the_record_of_a_grant_are_no_places(
 
     assert not any("say where the access applies" in question for question in asked(tmp_path, grants=text))
     assert ("ada", "Admin") in imported(tmp_path, grants=text).memberships
+
+
+def test_place_of_a_list_of_roles_applies_to_each_role(tmp_path: Path) -> None:
+    text = "username,role,site\nada,Admin;Audit,Alpha\nada,Admin,Beta\nbob,Audit;Viewer,Alpha\n"
+
+    assert imported(tmp_path, grants=text).memberships == {
+        ("ada", "Admin: Alpha"), ("ada", "Audit: Alpha"), ("ada", "Admin: Beta"),
+        ("bob", "Audit: Alpha"), ("bob", "Viewer: Alpha"),
+    }  # fmt: skip
+
+
+def test_role_with_a_place_is_not_a_detail_of_the_account(tmp_path: Path) -> None:
+    text = "username,name,role,site\nada,Ada Byron,Admin,Alpha\nada,Ada Byron,Admin,Beta\nbob,Bob Kahn,Audit,Alpha\n"
+
+    found = imported(tmp_path, grants=text)
+
+    assert found.rows("users", "name", "metadata") == [("Ada Byron", "{}"), ("Bob Kahn", "{}")]
+    evidence = [each for part in proposed(tmp_path, grants=text).files[0].contents for each in part.evidence]
+    assert not any("not read" in each for each in evidence)
