@@ -1,12 +1,13 @@
 """Find the column that says where a role or permission applies, if rows that differ only in it would be merged."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import islice, product
 
 from rolecall.applications.file_shape import columns_in
 from rolecall.applications.model import Content
 from rolecall.file_shapes.ending import AS_PROPOSED
-from rolecall.file_shapes.groups_held import values_of
+from rolecall.file_shapes.groups_held import NAMING, values_of
 from rolecall.file_shapes.header_names import (
     is_about_person,
     is_flag,
@@ -30,6 +31,7 @@ _OF_RECORDS = OTHER_PEOPLE | WHEN | {
 }  # fmt: skip
 # Words in headers of IDs. If all values are different, they identify the rows.
 _OF_ROWS = {"id", "no", "nr", "number", "key", "guid", "uuid", "index", "code"}
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _MOST_WORDS, _MOST_OFFERED, _MOST_GRANTS = 5, 4, 200
 
 
@@ -42,13 +44,14 @@ def tell_places(view: View, part: Part) -> None:
     if not _merged(grants):
         return
     others = [each for each in view.profiles if each.header not in _columns_read(part) and len(each.distinct) > 1]
-    telling = [each for each in others if _tells(each, grants) and _may_be_place(each)]
-    if known := next((each for each in telling if PLACES.intersection(names_of(each.header))), None):
+    telling = [each for each in others if _tells(each, grants)]
+    offered = [each for each in telling if _may_be_place(each)]
+    if known := next(filter(_names_place, telling), None):
         _add_place(part, known)
         grants = [((*key, known.cells[row]), row) for key, row in grants]
         others.remove(known)
-    elif telling:
-        _ask_for_place(part, telling)
+    elif offered:
+        _ask_for_place(part, offered)
     if others and _merged(grants):
         named = ", ".join(each.header for each in others[:5])
         part.evidence.append(f"Some rows differ only in columns that are not read: {named}")
@@ -92,15 +95,33 @@ def _tells(column: Profile, grants: Sequence[tuple[tuple[str, ...], int]]) -> bo
     return len({(key, column.cells[row]) for key, row in grants}) > len({key for key, _ in grants})
 
 
+def _names_place(column: Profile) -> bool:
+    """Return whether a header names a place, such as Site, branch_no or location.name."""
+    words = [word.lower() for word in _WORD.findall(column.header)]
+    plain = "".join(word for word in words if word not in NAMING)
+    is_named = plain in PLACES or bool(PLACES.intersection(names_of(column.header)))
+    return is_named and not (_is_state(column) or column.is_secret or column.is_object or column.is_list)
+
+
 def _may_be_place(column: Profile) -> bool:
     header = column.header
-    words = words_of(header)
     is_other = is_flag(header) or is_about_person(header) or is_name_or_address(header) or column.is_secret
     is_text = any(len(value.split()) > _MOST_WORDS for value in column.distinct)
-    is_state = column.ticks or column.statuses == 1 or column.is_dated or column.emails > 0
-    is_row = column.is_unique and (column.is_opaque or bool(words & _OF_ROWS))
-    is_of_record = bool(words & _OF_RECORDS) or bool(known_for("Description").intersection(names_of(header)))
-    return not (is_other or is_text or is_state or is_row or is_of_record or column.is_object or column.is_list)
+    is_row = column.is_unique and (column.is_opaque or bool(words_of(header) & _OF_ROWS))
+    is_whole = not (_is_state(column) or column.is_object or column.is_list)
+    return is_whole and not (is_other or is_text or is_row or _is_about_record(header))
+
+
+def _is_state(column: Profile) -> bool:
+    return column.ticks or column.statuses == 1 or column.is_dated or column.emails > 0
+
+
+def _is_about_record(header: str) -> bool:
+    """Return whether a header is about the record of a grant: its last word decides, as in granted_on."""
+    words = [word.lower() for word in _WORD.findall(header)]
+    is_record = not words or words[-1] in _OF_RECORDS or {*words} <= _OF_RECORDS | _OF_ROWS
+    is_description = bool(known_for("Description").intersection(names_of(header)))
+    return is_record or is_description or bool({*words} & OTHER_PEOPLE)
 
 
 def _add_place(part: Part, column: Profile) -> None:
@@ -133,10 +154,10 @@ def _ask_for_place(part: Part, columns: Sequence[Profile]) -> None:
 
 
 def _field_held(part: Part) -> str | None:
-    """Return the field with the name of what is held, unless its pattern is made of several columns."""
+    """Return the field with the name of what is held, unless its pattern has several columns or a condition."""
     field = "Permission" if part.content == Content.PERMISSIONS else "Group"
     origin = part.origin(field)
-    return field if origin and len(columns_in(origin)) == 1 else None
+    return field if origin and len(columns_in(origin)) == 1 and "=" not in origin else None
 
 
 def _held(part: Part, field: str) -> str:

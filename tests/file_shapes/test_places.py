@@ -1,5 +1,6 @@
 """Test that rows of one account and role that differ only in where the role applies are not merged."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ ROWS = "ada,Admin,Alpha\nada,Admin,Beta\nbob,Viewer,Alpha\ncy,Viewer,\n"
 FILLED_ROWS = "ada,Admin,Alpha\nada,Admin,Beta\nbob,Viewer,Alpha\ncy,Viewer,Beta\n"
 
 
-@pytest.mark.parametrize("header", ["site", "Region", "environment", "Cost Centre", "store", "company_code", "Werk"])
+@pytest.mark.parametrize("header", ["site", "Region", "environment", "Cost Centre", "store", "branch no", "Werk"])
 def test_place_beside_a_role_is_part_of_its_name(tmp_path: Path, header: str) -> None:
     found = imported(tmp_path, grants=f"username,role,{header}\n{ROWS}")
 
@@ -42,6 +43,22 @@ def test_place_beside_a_permission_with_an_object_becomes_its_header(tmp_path: P
     assert set(found.rows("permissions", "username", "section", "header")) == {
         ("ada", "Invoices", "EU"), ("ada", "Invoices", "US"), ("bob", "Orders", "EU"),
     }  # fmt: skip
+
+
+def test_place_in_an_inner_object_is_part_of_the_name(tmp_path: Path) -> None:
+    rows = [("ada", "Admin", "Alpha"), ("ada", "Admin", "Beta"), ("bob", "Audit", "Beta")]
+    records = [{"user": user, "role": role, "location": {"name": place}} for user, role, place in rows]
+
+    found = imported(tmp_path, grants=json.dumps(records))
+
+    assert found.memberships == {(user, f"{role}: {place}") for user, role, place in rows}
+
+
+@pytest.mark.parametrize("header", ["line_of_business", "data center", "directoryScopeId", "from department"])
+def test_words_of_records_in_other_headers_do_not_prevent_the_question(tmp_path: Path, header: str) -> None:
+    (question,) = asked(tmp_path, grants=f"username,role,{header}\n{ROWS}")
+
+    assert f"differ in {header} (Alpha, Beta)" in question
 
 
 def test_unknown_column_that_distinguishes_rows_is_asked_about(tmp_path: Path) -> None:
