@@ -7,12 +7,13 @@ from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import FIELDS
 from rolecall.core.checking import Json
 from rolecall.core.errors import Invalid
+from rolecall.file_shapes.contents import HEADER_LINE
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.group_names import GROUPS, read_as_groups
 from rolecall.file_shapes.groups_held import FILL_DOWN
 from rolecall.file_shapes.header_names import is_inverted
-from rolecall.file_shapes.matrices import HEADERS_ACROSS
-from rolecall.file_shapes.shapes import ContentProposal, ProposedChoice
+from rolecall.file_shapes.matrix_rows import HEADERS_ACROSS, ROWS
+from rolecall.file_shapes.shapes import ContentProposal, FileProposal, ProposedChoice
 from rolecall.file_shapes.statuses import OPPOSITE
 
 # The options for a column besides fields: keep it as metadata, or ignore it.
@@ -111,6 +112,27 @@ def answer(section: Json, choice: ProposedChoice) -> None:
             place[rest] = value
         if first == "join":
             section["columns"] = {header: field for header, field in section["columns"].items() if field != rest}
+
+
+def decided_again(files: Sequence[FileProposal], chosen: Sequence[tuple[int, ProposedChoice]]) -> dict[str, Json]:
+    """Return the decisions of a person with which files must be proposed again, by the name of the file.
+
+    `chosen` has the answers, each with the position of its file.
+    """
+    found: dict[str, Json] = {}
+    for at, choice in chosen:
+        if choice.key in (HEADER_LINE, ROWS):
+            decided = found.setdefault(files[at].name, _layout(files[at]))
+            decided |= {"header_line": int(choice.value)} if choice.key == HEADER_LINE else {"rows": choice.value}
+    return found
+
+
+def _layout(file: FileProposal) -> Json:
+    """Return the sheet and list of a file, and its header line if there is no open question about it."""
+    choices = [choice for part in file.contents for asked in part.questions for choice in asked.choices]
+    is_known = file.header_line is not None and not any(choice.key == HEADER_LINE for choice in choices)
+    known = {"header_line": file.header_line} if is_known else {}
+    return {"sheet": file.sheet, "records": file.records, **known}
 
 
 def _skip_rows(shape: Json, value: str) -> None:

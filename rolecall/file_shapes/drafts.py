@@ -33,6 +33,7 @@ from rolecall.file_shapes.draft_answers import (
     KEEP,
     OUT_OF_DATE,
     answer,
+    decided_again,
     keep_open,
     leave_out,
     set_fields,
@@ -192,7 +193,10 @@ class DraftChanges(NamedTuple):
 
 
 async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, store: Store) -> None:
-    """Change how the files are read. If a header line was chosen, propose again and ignore the other changes."""
+    """Change how the files are read.
+
+    If a person chose a header line, or what the rows of a matrix are, propose again and ignore the other changes.
+    """
     draft = await queries.draft_of(db, id, caller)
     stored = await queries.proposal_of(db, id)
     if stored is None:
@@ -205,12 +209,8 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
     if not offered.keys() >= set(changes.answers):
         raise Invalid.on("columns", OUT_OF_DATE)
     chosen = [offered[answer] for answer in changes.answers]
-    if headers := [(place, choice) for place, choice in chosen if choice.key == "headerLine"]:
-        lines = {}
-        for place, choice in headers:
-            file = proposal.files[place.file]
-            lines[file.name] = {"header_line": int(choice.value), "sheet": file.sheet, "records": file.records}
-        await propose_again(db, caller, id, store, lines)
+    if again := decided_again(proposal.files, [(place.file, choice) for place, choice in chosen]):
+        await propose_again(db, caller, id, store, again)
         return
     for place, columns in changes.fields.items():
         set_fields(_section(draft.body, proposal, place), _parts(proposal)[place], columns)

@@ -13,6 +13,16 @@ from rolecall.file_shapes.groups_held import skip_no_groups
 from rolecall.file_shapes.header_names import is_flag, is_inverted, is_state, names_of
 from rolecall.file_shapes.held import repeated_users
 from rolecall.file_shapes.kinds import share_column
+from rolecall.file_shapes.matrix_rows import (
+    HEADERS_ACROSS,
+    are_used,
+    ask_for_roles,
+    ask_for_rows,
+    describe_people,
+    is_neutral,
+    proposed_rows,
+    rows_of,
+)
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.objects import tell_apart
 from rolecall.file_shapes.parts import Part, View
@@ -21,6 +31,9 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import decide_active
 
 _LEAST_TICKED = 3
+_SEVERAL = 2
+# The maximum number of columns that name the rows of a matrix with few columns.
+_MOST_NAMING = 2
 _COUNTS = re.compile(r"(?:grand )?total|count|sum|number of .*", re.IGNORECASE)
 # The maximum number of different levels in the cells of a matrix, such as R and RW.
 _MOST_LEVELS = 6
@@ -49,8 +62,9 @@ _LEVEL = re.compile(
     r"|lesen|schreiben|voll|lecture|ecriture|écriture|consulta|lectura|escritura|lettura|scrittura)\b",
     re.IGNORECASE,
 )
-# The key of an answer that says what the headers of a matrix are, and a label for each possible value.
-HEADERS_ACROSS = "unpivot.headers"
+# The fields that the rows of a matrix may be.
+_ROWS = ("Username", "Group", "Permission")
+# What the headers of a matrix may be, with a label for each field.
 _HOLDERS = {"Username": "Users", "Group": "Groups or roles"}
 # Fields of people besides a name.
 _OF_PEOPLE = {"Department", "Title", "Office", "Employee ID", "Email", "Supervisor ID", "Company", "Division"}
@@ -63,7 +77,8 @@ def find_matrix(view: View) -> list[Part]:
     ticked = [each for each in view.profiles if _is_ticked(each)]
     if len(ticked) >= _LEAST_TICKED:
         ticked = [each for each in view.profiles if each in ticked or _is_nearly_ticked(each)]
-    ticked = _in_sections(view) or (ticked if len(ticked) >= _LEAST_TICKED else _levels(view))
+    is_marked = _is_marked_throughout(view, ticked)
+    ticked = _in_sections(view) or (ticked if is_marked or len(ticked) >= _LEAST_TICKED else _levels(view))
     # Columns such as is_admin, admin_option and mfa_enabled describe an account or a grant.
     if 2 * sum(is_flag(each.header) for each in ticked) >= len(ticked):
         return []
@@ -73,7 +88,8 @@ def find_matrix(view: View) -> list[Part]:
     counts = [each for each in view.profiles if each.numbers == 1 and _COUNTS.fullmatch(each.header)]
     others = [each for each in view.profiles if each not in (*ticked, *flags, *counts) and each.values]
     is_wide = 5 >= len(others) < len(ticked) or _are_marked(view, ticked)
-    if len(ticked) < _LEAST_TICKED or not others or not is_wide:
+    is_wide = is_wide or is_marked
+    if (len(ticked) < _LEAST_TICKED and not is_marked) or not others or not is_wide:
         return []
     # A list of grants repeats the names of holders; a matrix does not.
     if len(set(zip(*(each.cells for each in others), strict=True))) < len(others[0].cells) or _are_grants(view, others):
@@ -87,12 +103,15 @@ def _matrix(
     """Return the permissions of a matrix, with its users and their roles. Unpivot only the `ticked` columns."""
     kept = view.fields(Content.PERMISSIONS)
     fields = {field: meaning for field, meaning in kept.items() if meaning.header in {each.header for each in others}}
-    if not {"Username", "Group", "Permission"} & fields.keys():
-        first, headers = others[0], [each.header for each in ticked]
-        if turned := _with_people_across(first, headers, keep=[each.header for each in others]):
-            return [turned]
-        fields["Username"] = Meaning(first.header, "Username", 0.5, "it names the rows of a matrix")
+    headers = [each.header for each in ticked]
     _use_people(view, fields, others)
+    if is_unknown := not _has_known_rows(view, fields):
+        rows = rows_of(others)
+        if turned := _with_people_across(rows, headers, keep=[each.header for each in others]):
+            return [turned]
+        meaning = _decided_rows(view, rows) or proposed_rows(rows, headers)
+        fields = {field: each for field, each in fields.items() if field not in _ROWS and each.header != rows.header}
+        fields[meaning.field] = meaning
     across = _across(ticked) if "Permission" in fields else "Permission"
     fields = {field: meaning for field, meaning in fields.items() if field not in (across, "Access")}
     role = fields.pop("Group") if across == "Permission" and {"Username", "Group"} <= fields.keys() else None
@@ -109,6 +128,10 @@ def _matrix(
     if across == "Permission":
         tell_apart(view, fields, shape, evidence)
     part = Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)
+    if is_unknown and not view.table.rows_of_matrix and not are_used(meaning.header):
+        part.questions = (
+            [] if describe_people(view.fields(Content.USERS), [*others, *flags]) else [ask_for_rows(meaning, headers)]
+        )
     _ask_about_matrix(part, ticked, across, is_access=is_access)
     users = _down_the_matrix(view, part, ticked)
     if not users:
@@ -121,6 +144,18 @@ def _matrix(
     for each in users:
         each.ignore(header for other in roles for header in other.columns_of_groups)
     return [part, *users, *roles]
+
+
+def _has_known_rows(view: View, fields: dict[str, Meaning]) -> bool:
+    """Return whether a header says what the rows of a matrix are; a header such as Name or Key does not say it."""
+    found = [each for field, each in fields.items() if field in _ROWS]
+    return not view.table.rows_of_matrix and any(not is_neutral(each.header) for each in found)
+
+
+def _decided_rows(view: View, rows: Profile) -> Meaning | None:
+    """Return what a person said that the rows of a matrix are; None without a decision."""
+    field = view.table.rows_of_matrix
+    return Meaning(rows.header, field, 1.0, "a person said what the rows are") if field else None
 
 
 def _ask_about_matrix(matrix: Part, ticked: Sequence[Profile], across: str, *, is_access: bool) -> None:
@@ -208,6 +243,19 @@ def _are_marked(view: View, ticked: Sequence[Profile]) -> bool:
     return is_listed and last - first < len(ticked) < 2 * len(marked)
 
 
+def _is_marked_throughout(view: View, ticked: Sequence[Profile]) -> bool:
+    """Return whether one or two columns are followed only by columns with marks such as X, and blank columns.
+
+    The columns with marks are permissions of these rows, unless the first columns describe people.
+    """
+    marked = [each for each in ticked if _MARKS.intersection(map(fold, each.distinct))]
+    if len(marked) < _SEVERAL or not 0 < marked[0].position <= _MOST_NAMING:
+        return False
+    behind = [each for each in view.profiles[marked[0].position :] if each.values]
+    first = view.profiles[: marked[0].position]
+    return marked == behind and (len(first) == 1 or not describe_people(view.fields(Content.USERS), first))
+
+
 def _in_sections(view: View) -> list[Profile]:
     """Return the columns that have a section in a two-line header, if all their values are short."""
     separator = view.table.section_separator
@@ -262,6 +310,9 @@ def _ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
 
     Derive users from the headers if users are more likely.
     """
+    if asked := ask_for_roles(headers):
+        matrix.questions = [*matrix.questions, *asked]
+        return
     if across == "Username":
         matrix.shape["deriveUsers"] = True
     if any(map(_ROLE.search, headers)) or not (all(map(_WORD.fullmatch, headers)) or _may_be_people(headers)):

@@ -113,6 +113,7 @@ def _ask_for_doubts(files: Sequence[ReadFile], every: Sequence[ReadFile]) -> Non
 def _read(sample: Sample, chosen: Chosen) -> ReadFile:
     try:
         first, *others = [view_of(with_json_lists(without_nulls(found))) for found in recognize(sample, chosen)]
+        first.table.rows_of_matrix = chosen.rows
         # By choosing a content, a person decides that the file is about access.
         if chosen.content is None:
             check_is_about_access(first)

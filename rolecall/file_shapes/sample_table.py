@@ -78,6 +78,8 @@ class SampleTable(msgspec.Struct):
     nulls: list[str] = []
     # The separator between section and name in the headers of a matrix with two header lines.
     section_separator: str = ""
+    # The field that the rows of a matrix are read as, if a person decided it.
+    rows_of_matrix: str | None = None
 
 
 class Decided(msgspec.Struct, frozen=True):
@@ -89,6 +91,8 @@ class Decided(msgspec.Struct, frozen=True):
     encoding: str | None = None
     sheet: str | None = None
     records: str | None = None
+    # What the rows of a matrix are: Username, Group or Permission.
+    rows: str | None = None
 
 
 def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[str]) -> SampleTable:
