@@ -31,7 +31,27 @@ _BRACKETED = re.compile(r"[\[(]([^\[\]()]*)[\])]")
 # A name inside one of these objects is not the name of a person.
 _THING = re.compile(r"(?:profile|role|group|team|department|permissionset|organi[sz]ation|company|definition|license)$")
 _NAMES_OF_THINGS = {"name", "displayname", "label"}
+# Members that name an object, best first.
+NAMING = (
+    "name",
+    "displayname",
+    "fullname",
+    "label",
+    "title",
+    "display",
+    "displayvalue",
+    "value",
+    "slug",
+    "key",
+    "code",
+)
+# Members that identify an object.
+IDENTIFYING = ("id", "uuid", "guid", "number", "no")
 _SHOWN = {"displayvalue", "display"}
+# Objects with attributes of a person. A title or a label in them does not name a profile.
+_PROFILES = re.compile(r"(?:user)?profiles?$")
+_NAMES_OF_PROFILES = {"name", "displayname", "id", "key", "code", "value"}
+_PATH = re.compile(r"[\w$@-]+(?:\.[\w$@-]+)+")
 _PEOPLE = {"user", "usr", "person", "employee", "operator", "account", "login", "logon"}
 _LINKS = {"link", "href", "self", "$ref"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -74,6 +94,30 @@ def _names_of_path(header: str) -> list[str]:
         names.append(f"{steps[-2]}name")
     # Multivalue databases write a dot instead of a space: SIGN.ON.NAME.
     return [*names, re.sub(r"\[[^\[\]]*\](?:\.\w+)?", "", header), "".join(steps)]
+
+
+def path_of(header: str) -> tuple[str, str] | None:
+    """Return the path of an object and the name of its member, such as `user.role` and `name`; None for other headers.
+
+    A header with a list, such as roles[].name, is no such path.
+    """
+    if not _PATH.fullmatch(header):
+        return None
+    owner, _, member = header.rpartition(".")
+    return owner, member
+
+
+def own_part(header: str) -> str:
+    """Return the part of a path that says what a column contains: `department` in profile.department.
+
+    It includes the name of the object if the member names or identifies the object: `role.name`, but not in
+    role.description.
+    """
+    if (path := path_of(header)) is None:
+        return header
+    object, member = path[0].rpartition(".")[2], same_header(path[1])
+    names = _NAMES_OF_PROFILES if _PROFILES.search(same_header(object)) else {*NAMING, *IDENTIFYING}
+    return f"{object}.{path[1]}" if member in names else path[1]
 
 
 @lru_cache(maxsize=65_536)

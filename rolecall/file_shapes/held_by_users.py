@@ -16,7 +16,7 @@ from rolecall.file_shapes.groups_held import (
     skip_no_groups,
 )
 from rolecall.file_shapes.header_languages import TRANSLATED
-from rolecall.file_shapes.header_names import names_of, words_of
+from rolecall.file_shapes.header_names import NAMING, names_of, own_part, path_of, words_of
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.numbered_pairs import Numbered, NumberedPairs, add_pairs, ask_for_details
 from rolecall.file_shapes.parts import Part, View, add_list
@@ -110,7 +110,7 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
     if profile.is_dated or profile.is_secret or not (_LISTED.search(name) or name in TRANSLATED["Group"]):
         return False
     # Columns such as IsGroupAdmin contain yes or no, not names of groups.
-    if _is_not_held(profile) or profile.ticks:
+    if _is_not_held(profile) or profile.ticks or _names_person(profile, fields):
         return False
     is_group = bool({"Group"} & assigned(meanings(Content.MEMBERSHIPS, [profile])).keys())
     repeats = len(profile.distinct) < len(profile.values)
@@ -119,6 +119,17 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
     is_few = len(profile.values) <= _FEW_ROWS and is_singular
     is_named = is_group and (repeats or is_plural or is_few or profile.distinguished_names > 0.5)
     return profile.separator is not None or (is_named and not profile.numbers)
+
+
+def _names_person(profile: Profile, fields: dict[str, Meaning]) -> bool:
+    """Return whether a column such as profile.name is in the same object as the login or the address of a person."""
+    path = path_of(profile.header)
+    if path is None or same_header(path[1]) not in NAMING:
+        return False
+    people = [
+        path_of(fields[field].header) for field in ("Username", "Email", "First Name", "Last Name") if field in fields
+    ]
+    return path[0] in [other[0] for other in people if other]
 
 
 def _lists_permissions(profile: Profile, fields: dict[str, Meaning]) -> bool:
@@ -144,7 +155,7 @@ def _is_not_held(profile: Profile) -> bool:
 
 
 def _last_name(profile: Profile) -> str:
-    return (names_of(profile.header) or [""])[-1]
+    return (names_of(own_part(profile.header)) or [""])[-1]
 
 
 def _numbered_memberships(view: View, users: Part, groups: list[str]) -> Part:

@@ -18,6 +18,7 @@ from rolecall.file_shapes.header_names import (
     known_for,
     known_for_others,
     names_of,
+    own_part,
     words_of,
 )
 from rolecall.file_shapes.header_words import FEATURES, HELD, KNOWN, LOCKS, OTHER_PEOPLE, TOKENS, WHEN, WORDS
@@ -100,7 +101,7 @@ def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
 
 
 def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
-    words = words_of(profile.header)
+    words = words_of(own_part(profile.header) if field in ("Group", "Permission") else profile.header)
     if field in ("Active", "Locked") and (words & (FEATURES | WHEN) or ends_feature(profile.header)):
         return
     # The name or address of another person, such as the owner or manager, is not that of the account.

@@ -46,6 +46,30 @@ def test_users_of_an_application_are_not_people(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"ada@x.com"}, {"bob@x.com"})
 
 
+@pytest.mark.parametrize("name", ["profile", "profiles", "userProfile"])
+def test_attributes_of_a_person_in_an_object_are_not_groups(tmp_path: Path, name: str) -> None:
+    def user(login: str, status: str, department: str) -> dict[str, object]:
+        about = {"login": login, "email": login, "firstName": login.title(), "lastName": "Kahn", "city": "Elm"}
+        work = {"department": department, "title": "Clerk", "userType": "Employee", "locale": "en", "name": login}
+        return {"id": f"00{login}", "status": status, name: {**about, **work}}
+
+    users = [user("ada@x.org", "ACTIVE", "IT"), user("bob@x.org", "SUSPENDED", "HR"), user("cy@x.org", "ACTIVE", "IT")]
+
+    assert contents(tmp_path, users=json.dumps(users)) == ["users"]
+    found = imported(tmp_path, users=json.dumps(users))
+    assert (found.active, found.inactive) == ({"ada@x.org", "cy@x.org"}, {"bob@x.org"})
+    assert "HR" in str(found.rows("users", "metadata"))
+
+
+def test_groups_and_names_of_profiles_are_still_read(tmp_path: Path) -> None:
+    listed = [{"status": "ACTIVE", "profile": {"login": "ada", "email": "a@x.org", "groups": ["Fin", "Ops"]}}]
+    named = [{"Username": "ada", "Email": "a@x.org", "Profile": {"Name": "Admin", "Description": "All"}}]
+    named += [{"Username": "bob", "Email": "b@x.org", "Profile": {"Name": "Read", "Description": "Some"}}]
+
+    assert imported(tmp_path, users=json.dumps(listed)).memberships == {("ada", "Fin"), ("ada", "Ops")}
+    assert imported(tmp_path, users=json.dumps(named)).memberships == {("ada", "Admin"), ("bob", "Read")}
+
+
 def test_members_of_groups_beside_roles_of_people_are_read(tmp_path: Path) -> None:
     text = (
         "version: 1\n\ndn: cn=Managers,ou=Groups,dc=x\nobjectClass: groupOfUniqueNames\ncn: Managers\n"
