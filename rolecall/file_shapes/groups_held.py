@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from rolecall.applications.field_words import GIVES_NOTHING, NOTHING_HELD
 from rolecall.applications.file_shape import JSON
-from rolecall.applications.model import Content
+from rolecall.applications.model import Content, same_header
 from rolecall.core.text import fold
 from rolecall.file_shapes.ending import SKIP_ROWS
-from rolecall.file_shapes.header_names import known_for, names_of, words_of
+from rolecall.file_shapes.header_names import IDENTIFYING, NAMING_OBJECTS, known_for, names_of, path_of, words_of
 from rolecall.file_shapes.header_words import HELD
 from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
@@ -26,6 +26,8 @@ _LIKELY = 0.4
 _FEW = 2
 # Words in headers that say in which form a group is named, such as by its ID.
 NAMING = {"id", "name", "code", "dn", "no", "number", "key", "display", "email", "mail", "address", "path", "guid"}
+# The members of an object that name or identify it, best first.
+_OF_OBJECTS = [*NAMING_OBJECTS, *IDENTIFYING]
 _NUMBERED = re.compile(r"(.*?[^\W\d])[ _.-]{0,20}[\[(]?\d{1,2}[\])]?")
 
 
@@ -84,6 +86,23 @@ def use_login(view: View, fields: dict[str, Meaning]) -> None:
             why = f"its values are logins, one for each {holder.header}"
             fields["Username"] = Meaning(named.header, "Username", 0.7, why)
             return
+
+
+def one_for_each_object(columns: Iterable[Profile]) -> list[Profile]:
+    """Return the columns without those that name or identify an object again, such as role.id beside role.name."""
+    found: dict[str, list[Profile]] = {}
+    for column in columns:
+        owner, member = path_of(column.header) or ("", "")
+        found.setdefault(owner if same_header(member) in _OF_OBJECTS else column.header, []).append(column)
+    return [_best_name(each) for each in found.values()]
+
+
+def _best_name(columns: Sequence[Profile]) -> Profile:
+    """Return the column that names most objects; among equals, the one whose header is the best name of a member."""
+    members = {each.header: same_header(each.header.rpartition(".")[2]) for each in columns}
+    if len(columns) == 1:
+        return columns[0]
+    return min(columns, key=lambda each: (-len(each.values), _OF_OBJECTS.index(members[each.header])))
 
 
 def held_together(lists: Sequence[Profile]) -> list[Profile]:

@@ -32,7 +32,7 @@ _BRACKETED = re.compile(r"[\[(]([^\[\]()]*)[\])]")
 _THING = re.compile(r"(?:profile|role|group|team|department|permissionset|organi[sz]ation|company|definition|license)$")
 _NAMES_OF_THINGS = {"name", "displayname", "label"}
 # Members that name an object, best first.
-NAMING = (
+NAMING_OBJECTS = (
     "name",
     "displayname",
     "fullname",
@@ -116,7 +116,7 @@ def own_part(header: str) -> str:
     if (path := path_of(header)) is None:
         return header
     object, member = path[0].rpartition(".")[2], same_header(path[1])
-    names = _NAMES_OF_PROFILES if _PROFILES.search(same_header(object)) else {*NAMING, *IDENTIFYING}
+    names = _NAMES_OF_PROFILES if _PROFILES.search(same_header(object)) else {*NAMING_OBJECTS, *IDENTIFYING}
     return f"{object}.{path[1]}" if member in names else path[1]
 
 

@@ -13,10 +13,11 @@ from rolecall.file_shapes.groups_held import (
     blank_no_groups,
     held_together,
     numbered_groups,
+    one_for_each_object,
     skip_no_groups,
 )
 from rolecall.file_shapes.header_languages import TRANSLATED
-from rolecall.file_shapes.header_names import NAMING, names_of, own_part, path_of, words_of
+from rolecall.file_shapes.header_names import IDENTIFYING, NAMING_OBJECTS, names_of, own_part, path_of, words_of
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.numbered_pairs import Numbered, NumberedPairs, add_pairs, ask_for_details
 from rolecall.file_shapes.parts import Part, View, add_list
@@ -51,7 +52,8 @@ def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list
     `view` has only the rows of accounts, and `everything` also has the rows of groups. Neither has the numbered columns
     in `beside`. If `beside` has pairs, permissions are read only from them.
     """
-    lists = sorted((each for each in view.profiles if _lists_groups(each, users.fields)), key=_rank_of_list)
+    lists = one_for_each_object(each for each in view.profiles if _lists_groups(each, users.fields))
+    lists = sorted(lists, key=_rank_of_list)
     held, numbered = held_together(lists), numbered_groups(everything)
     granted = [each for each in view.profiles if _lists_permissions(each, users.fields)][:1]
     if rest := ", ".join(each.header for each in lists if each not in held):
@@ -95,10 +97,11 @@ def _groups_of(
 _RANKS = ("group|gruppe|grup|memberof", "role|rolle", "team", "profile")
 
 
-def _rank_of_list(profile: Profile) -> tuple[bool, int]:
-    """Return the sort key of a column of groups: lists first, then by the words of the header."""
+def _rank_of_list(profile: Profile) -> tuple[bool, int, bool]:
+    """Return the sort key of a column of groups: lists first, then by the words of the header, and IDs after names."""
     name = _last_name(profile)
-    return profile.separator is None, next((n for n, words in enumerate(_RANKS) if re.search(words, name)), len(_RANKS))
+    rank = next((n for n, words in enumerate(_RANKS) if re.search(words, name)), len(_RANKS))
+    return profile.separator is None, rank, bool(words_of(profile.header).intersection(IDENTIFYING))
 
 
 def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
@@ -124,7 +127,7 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
 def _names_person(profile: Profile, fields: dict[str, Meaning]) -> bool:
     """Return whether a column such as profile.name is in the same object as the login or the address of a person."""
     path = path_of(profile.header)
-    if path is None or same_header(path[1]) not in NAMING:
+    if path is None or same_header(path[1]) not in NAMING_OBJECTS:
         return False
     people = [
         path_of(fields[field].header) for field in ("Username", "Email", "First Name", "Last Name") if field in fields

@@ -70,6 +70,35 @@ def test_groups_and_names_of_profiles_are_still_read(tmp_path: Path) -> None:
     assert imported(tmp_path, users=json.dumps(named)).memberships == {("ada", "Admin"), ("bob", "Read")}
 
 
+@pytest.mark.parametrize(
+    "roles",
+    [
+        [{"id": "r3", "name": "Agent"}, {"id": "r4", "name": "Admin"}],
+        [{"id": "Agent", "name": "Agent"}, {"id": "Admin", "name": "Admin"}],
+        [{"slug": "agent-1", "name": "Agent", "id": 3}, {"slug": "admin-1", "name": "Admin", "id": 4}],
+        [{"name": "Agent", "description": "Talks", "type": "own"}, {"name": "Admin", "description": "Is", "type": "x"}],
+    ],
+)
+def test_object_of_a_role_is_one_group(tmp_path: Path, roles: list[dict[str, object]]) -> None:
+    users = [
+        {"email": email, "name": "A B", "role": role}
+        for email, role in zip(("a@x.org", "b@x.org", "c@x.org"), [*roles, roles[0]], strict=True)
+    ]
+
+    found = imported(tmp_path, users=json.dumps(users))
+
+    assert found.memberships == {("a@x.org", "Agent"), ("b@x.org", "Admin"), ("c@x.org", "Agent")}
+
+
+def test_groups_in_an_object_with_several_of_them_are_read(tmp_path: Path) -> None:
+    users = [
+        {"login": login, "name": "A B", "work": {"role": role, "team": team, "roleId": "7"}}
+        for login, role, team in (("ada", "Clerk", "T1"), ("bob", "Clerk", "T2"), ("cyd", "Boss", "T1"))
+    ]
+
+    assert {("ada", "Clerk"), ("bob", "Clerk"), ("cyd", "Boss")} <= imported(tmp_path, u=json.dumps(users)).memberships
+
+
 def test_members_of_groups_beside_roles_of_people_are_read(tmp_path: Path) -> None:
     text = (
         "version: 1\n\ndn: cn=Managers,ou=Groups,dc=x\nobjectClass: groupOfUniqueNames\ncn: Managers\n"
