@@ -40,6 +40,7 @@ group_lists.py  lists of groups in JSON
 slashes.py      groups that are separated by a slash
 commas.py       names with a comma in files with a row for each grant
 matrices.py     matrices with a column for each permission, group or user
+addresses.py    states that are part of an address, and no status
 statuses.py     columns that say who is active
 kinds.py        columns that name both users and groups
 directory.py    people and groups of a directory export

@@ -33,6 +33,7 @@ _MOSTLY = 0.5
 _STATE_WORDS = {word for word in ACTIVE.keys() - YES_NO.keys() if not word.isdigit()} - {
     "member", "admin", "owner", "primaryowner", "bot", "guest", "open", "closed", "live", "current",
 }  # fmt: skip
+_STATUSES = ("Active", "Status", "Locked")
 # Headers of IDs that are not always IDs of employees.
 _ANY_ID = {"externalid", "badge"}
 # Headers that mean a username or, if the values are yes and no, whether an account can log in.
@@ -86,6 +87,8 @@ def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
         return
     names = names_of(profile.header)
     for field, words in WORDS[content].items():
+        if profile.is_of_address and field in _STATUSES:
+            continue
         known = words.split(",")
         for at, name in enumerate(names):
             if name in known and not (field == "Group" and is_name_of_person(profile.header)):
@@ -135,6 +138,7 @@ def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
     is_status = (profile.statuses == 1 or _has_both_states(profile)) and not profile.ticks
     is_status = is_status and 1 < len(profile.distinct) <= _MOST_STATES
     # Owner and member are states in some exports and roles in others. Skip a column whose header can mean a group.
+    is_status = is_status and not profile.is_of_address
     is_status = is_status and not known_for("Group").intersection(names_of(profile.header))
     if "Active" in fields and is_status and not words_of(profile.header) & FEATURES:
         yield Meaning(profile.header, "Active", 0.45, f"its values are {', '.join(profile.distinct[:3])}")

@@ -163,7 +163,7 @@ def _realms(names: Profile, logins: Profile) -> list[str] | None:
 
 
 def view_of(table: SampleTable) -> View:
-    profiles = profiles_of(table.headers, table.rows, table.lists)
+    profiles = profiles_of(table.headers, table.rows, table.lists, table.addresses)
     return View(table, profiles, {profile.header: profile for profile in profiles})
 
 

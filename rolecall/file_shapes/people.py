@@ -6,6 +6,7 @@ from typing import Any
 from rolecall.applications.field_words import YES_NO
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
+from rolecall.file_shapes.addresses import ask_for_addresses
 from rolecall.file_shapes.ending import end_after, ended_beside
 from rolecall.file_shapes.header_languages import TRANSLATED
 from rolecall.file_shapes.header_names import is_inverted, names_of
@@ -69,6 +70,7 @@ def _decide_status(view: View, part: Part) -> None:
         ended_beside(view, part, "Status", status.header)
     else:
         end_after(view, part, "Status")
+        ask_for_addresses(view, part, "Status")
 
 
 def _read_inactive(view: View, part: Part) -> None:

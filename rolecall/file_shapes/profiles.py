@@ -53,11 +53,15 @@ class Profile:
     If `is_list`, its cells are JSON arrays, objects that map names to access, or plain texts with a single value.
     """
 
-    def __init__(self, header: str, position: int, cells: list[str], *, is_list: bool = False) -> None:
+    def __init__(
+        self, header: str, position: int, cells: list[str], *, is_list: bool = False, is_of_address: bool = False
+    ) -> None:
         self.header = header
         self.position = position
         self.cells = cells
         self.is_list = is_list
+        # Whether a state is part of an address, and not a status.
+        self.is_of_address = is_of_address
 
     @cached_property
     def values(self) -> list[str]:
@@ -303,10 +307,13 @@ def is_serial(column: Profile) -> bool:
     return bool(values) and all(_is_serial(value.partition(".")[0]) for value in values)
 
 
-def profiles_of(headers: Sequence[str], rows: Sequence[Sequence[str]], lists: Sequence[str] = ()) -> list[Profile]:
+def profiles_of(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], lists: Sequence[str] = (), addresses: Sequence[str] = ()
+) -> list[Profile]:
+    columns = [[row[i] if i < len(row) else "" for row in rows] for i in range(len(headers))]
     return [
-        Profile(header, i, [row[i] if i < len(row) else "" for row in rows], is_list=header in lists)
-        for i, header in enumerate(headers)
+        Profile(header, i, cells, is_list=header in lists, is_of_address=header in addresses)
+        for i, (header, cells) in enumerate(zip(headers, columns, strict=True))
     ]
 
 

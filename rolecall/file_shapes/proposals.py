@@ -8,6 +8,7 @@ import msgspec
 
 from rolecall.application_imports.read.json_pages import missing_pages
 from rolecall.applications.model import Content
+from rolecall.file_shapes.addresses import with_addresses
 from rolecall.file_shapes.agreement import (
     agree_on_groups,
     agree_on_usernames,
@@ -112,7 +113,9 @@ def _ask_for_doubts(files: Sequence[ReadFile], every: Sequence[ReadFile]) -> Non
 
 def _read(sample: Sample, chosen: Chosen) -> ReadFile:
     try:
-        first, *others = [view_of(with_json_lists(without_nulls(found))) for found in recognize(sample, chosen)]
+        first, *others = [
+            with_addresses(view_of(with_json_lists(without_nulls(found)))) for found in recognize(sample, chosen)
+        ]
         first.table.rows_of_matrix = chosen.rows
         # By choosing a content, a person decides that the file is about access.
         if chosen.content is None:

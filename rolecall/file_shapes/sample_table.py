@@ -78,6 +78,8 @@ class SampleTable(msgspec.Struct):
     nulls: list[str] = []
     # The separator between section and name in the headers of a matrix with two header lines.
     section_separator: str = ""
+    # Columns such as `state` that are part of an address.
+    addresses: list[str] = []
     # The field that the rows of a matrix are read as, if a person decided it.
     rows_of_matrix: str | None = None
 

@@ -11,6 +11,7 @@ from rolecall.applications.field_words import ACTIVE, NO_DATE, YES_NO
 from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content
 from rolecall.core.text import counted, fold
+from rolecall.file_shapes.addresses import ask_for_addresses
 from rolecall.file_shapes.ending import AS_PROPOSED, end_after, ended_beside, ended_if, format_of, last_day_beside
 from rolecall.file_shapes.header_languages import TRANSLATED_INACTIVE
 from rolecall.file_shapes.header_names import is_inverted, is_known_header, words_of
@@ -58,6 +59,7 @@ def decide_active(view: View, part: Part) -> None:
     if not part.origin("Active") and "Locked" not in part.fields:
         _ask_for_state(view, part)
         _ask_for_shells(view, part)
+        ask_for_addresses(view, part, "Active")
 
 
 def _ask_for_state(view: View, part: Part) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from rolecall.applications.model import Content
 from rolecall.file_shapes.draft_answers import answer
+from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.proposals import Chosen, propose
 from rolecall.file_shapes.sample import sample_of
 from tests.application_imports.reading import Outcome, read_files
@@ -280,3 +281,55 @@ def test_feature_that_is_enabled_is_no_status_of_accounts(tmp_path: Path) -> Non
     found = imported(tmp_path, users=text)
 
     assert (found.active, found.inactive) == ({"ada", "cy"}, {"bob"})
+
+
+@pytest.mark.parametrize(
+    ("headers", "states"),
+    [
+        ("address,city,state,zip,blocked", ("California", "Texas")),
+        ("street,city,state,zip,blocked", ("CA", "TX")),
+        ("street,city,state,zip,is_blocked", ("Jalisco", "Sonora")),
+        ("street,city,state,zip,blocked", ("", "")),
+        ("billing_address,billing_city,billing_state,billing_zip,blocked", ("Elbonia", "Sylvania")),
+    ],
+)
+@pytest.mark.parametrize("blocked", [("false", "true"), ("false", "false")])
+def test_state_of_an_address_is_no_status(
+    tmp_path: Path, headers: str, states: tuple[str, str], blocked: tuple[str, str]
+) -> None:
+    rows = zip(("ada", "bob"), states, blocked, strict=True)
+    lines = "".join(f"{login},1 Rd,Elm,{state},90001,{is_blocked}\n" for login, state, is_blocked in rows)
+    text = f"username,{headers}\n{lines}"
+
+    assert asked(tmp_path, users=text) == []
+    assert imported(tmp_path, users=text).active == ({"ada"} if "true" in blocked else {"ada", "bob"})
+
+
+def test_state_in_an_object_with_a_city_is_no_status(tmp_path: Path) -> None:
+    text = (
+        '[{"username": "ada", "email": "a@x.org", "address": {"city": "Elm", "state": "Hesse"}, "locked": false},'
+        ' {"username": "bob", "email": "b@x.org", "address": {"city": "Oak", "state": "Tasmania"}, "locked": true}]'
+    )
+
+    assert asked(tmp_path, users=text) == []
+    assert locked(imported(tmp_path, users=text)) == {"bob"}
+
+
+def test_unknown_state_beside_a_city_is_asked_for_once(tmp_path: Path) -> None:
+    text = "username,city,state\nada,Elm,Jalisco\nbob,Oak,Sonora\n"
+
+    (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
+    assert question.text == (
+        "state is read as part of an address, because of the columns beside it. Does it say who is active? "
+        "No other column does."
+    )
+    assert [choice.value for choice in question.choices] == [AS_PROPOSED, "state"]
+
+
+@pytest.mark.parametrize("states", [("active", "blocked"), ("A", "X"), ("1", "2"), ("Onboarded", "Offboarded")])
+def test_state_with_words_for_a_status_beside_a_city_is_the_status(tmp_path: Path, states: tuple[str, str]) -> None:
+    (part,) = (
+        proposed(tmp_path, users=f"login,city,state\nada,Elm,{states[0]}\nbob,Oak,{states[1]}\n").files[0].contents
+    )
+
+    assert [column.header for column in part.columns if column.field == "Active"] == ["state"]
