@@ -12,10 +12,14 @@ from rolecall.file_shapes.header_words import (
     ENDED,
     FEATURES,
     FLAGS,
+    GIVEN,
+    GIVEN_BY,
     HELD,
     KNOWN,
     NOT_ACTIVE,
     OF_ACCOUNTS,
+    OF_KIND,
+    ORIGINS,
     STATES,
     TOKENS,
     WHEN,
@@ -173,6 +177,23 @@ def names_access(header: str) -> bool:
 def is_feature(header: str) -> bool:
     """Return whether a header is about a password, a key or another feature, rather than the account itself."""
     return bool(words_of(header) & FEATURES)
+
+
+def is_origin(header: str) -> bool:
+    """Return whether a header says where access comes from, such as Privilege Source or Inherited From Role.
+
+    Inherited Roles and Source Group name what is held.
+    """
+    words = [word.lower() for word in _WORD.findall(without_accents(_BRACKETED.sub(" ", header)))]
+    is_given = any(one in GIVEN and other in GIVEN_BY for one, other in pairwise(words))
+    return is_given or (len(words) > 1 and (words[-1] in ORIGINS or words[0] in GIVEN_BY))
+
+
+def is_kind_of(header: str, other: str) -> bool:
+    """Return whether a header names the kind of what another column names, such as Role Type beside Role Name."""
+    words, others = ({word.removesuffix("s") for word in words_of(each)} for each in (header, other))
+    others -= {*NAMING_OBJECTS, *IDENTIFYING}
+    return bool(others) and bool(words - others) and words - others <= OF_KIND and others <= words
 
 
 def is_state(header: str) -> bool:

@@ -190,6 +190,12 @@ FLAGS = {
     "locked", "expired", "expires", "primary", "verified", "required", "synced",
 }  # fmt: skip
 STATES = {"locked", "expired", "verified", "enabled", "active"}
+# Words in headers of columns that say where access comes from, such as Privilege Source, and not what it is.
+ORIGINS = {"source", "sources", "origin", "origins", "via", "through", "provenance", "herkunft", "quelle"}
+GIVEN = {"granted", "assigned", "inherited", "inherits", "obtained", "acquired", "derived", "received"}
+GIVEN_BY = {"via", "through", "from"}
+# Words in headers of columns that say of which kind something is.
+OF_KIND = {"type", "kind", "category", "level", "scope"}
 # Names of columns that say where a role applies.
 SCOPES = {
     "app", "appname", "application", "applicationname", "system", "systemname", "platform", "tenant", "project",

@@ -17,7 +17,16 @@ from rolecall.file_shapes.groups_held import (
     skip_no_groups,
 )
 from rolecall.file_shapes.header_languages import TRANSLATED
-from rolecall.file_shapes.header_names import IDENTIFYING, NAMING_OBJECTS, names_of, own_part, path_of, words_of
+from rolecall.file_shapes.header_names import (
+    IDENTIFYING,
+    NAMING_OBJECTS,
+    is_kind_of,
+    is_origin,
+    names_of,
+    own_part,
+    path_of,
+    words_of,
+)
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.numbered_pairs import Numbered, NumberedPairs, add_pairs, ask_for_details
 from rolecall.file_shapes.parts import Part, View, add_list
@@ -52,7 +61,9 @@ def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list
     `view` has only the rows of accounts, and `everything` also has the rows of groups. Neither has the numbered columns
     in `beside`. If `beside` has pairs, permissions are read only from them.
     """
-    lists = one_for_each_object(each for each in view.profiles if _lists_groups(each, users.fields))
+    lists = [each for each in view.profiles if _lists_groups(each, users.fields)]
+    lists = [each for each in lists if not any(is_kind_of(each.header, other.header) for other in lists)]
+    lists = one_for_each_object(lists)
     lists = sorted(lists, key=_rank_of_list)
     held, numbered = held_together(lists), numbered_groups(everything)
     granted = [each for each in view.profiles if _lists_permissions(each, users.fields)][:1]
@@ -149,9 +160,11 @@ def _are_leveled(profile: Profile) -> bool:
 def _is_not_held(profile: Profile) -> bool:
     """Return whether a column does not show which groups the account is in.
 
-    Such a column has a default, maximum, former, requested or new group, or metadata.
+    Such a column has the origin of groups, or a default, maximum, former, requested or new group, or metadata.
     """
     words = words_of(profile.header)
+    if is_origin(profile.header):
+        return True
     is_text = "metadata" in words and profile.separator is None
     is_other = is_text or "default" in same_header(profile.header) or bool(words & _NOT_HELD)
     return is_other or {fold(value) for value in profile.distinct} == {"default"}

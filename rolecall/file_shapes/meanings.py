@@ -15,6 +15,7 @@ from rolecall.file_shapes.header_names import (
     is_flag,
     is_link,
     is_name_of_person,
+    is_origin,
     known_for,
     known_for_others,
     names_of,
@@ -115,6 +116,8 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
         return
     # A header such as Failed Logins or Login Time does not mean a username.
     if field == "Username" and words & (_NO_LOGIN | _OF_LOGINS):
+        return
+    if field in ("Username", "Group", "Permission") and is_origin(profile.header):
         return
     # Do not judge a header by single words if the whole header is known to mean another field.
     known = names_of(profile.header)[:1]

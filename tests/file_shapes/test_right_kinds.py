@@ -99,6 +99,33 @@ def test_groups_in_an_object_with_several_of_them_are_read(tmp_path: Path) -> No
     assert {("ada", "Clerk"), ("bob", "Clerk"), ("cyd", "Boss")} <= imported(tmp_path, u=json.dumps(users)).memberships
 
 
+@pytest.mark.parametrize("headers", ["privilege,privilege_source", "Permission,Permission Origin", "right,Right Via"])
+def test_origin_of_a_permission_is_not_the_permission(tmp_path: Path, headers: str) -> None:
+    """All rows have the same permission, but different origins."""
+    rows = "ada,read,direct\nbob,read,role:clerk\ncyd,read,role:boss\ndan,read,direct\n"
+
+    found = imported(tmp_path, grants=f"username,{headers}\n{rows}")
+
+    assert found.rows("permissions", "permission") == ["read"] * 4
+
+
+@pytest.mark.parametrize(
+    "header", ["role_source", "Role Origin", "role_type", "Inherited From Role", "granted_via_role"]
+)
+def test_origin_and_kind_of_a_role_are_not_roles(tmp_path: Path, header: str) -> None:
+    rows = "ada,Ada Byron,Active,own,Clerk\nbob,Bob Kahn,Active,sso,Admin\ncyd,Cyd Dee,Active,sso,Clerk\n"
+
+    found = imported(tmp_path, users=f"username,name,status,{header},role\n{rows}")
+
+    assert found.memberships == {("ada", "Clerk"), ("bob", "Admin"), ("cyd", "Clerk")}
+
+
+def test_inherited_roles_are_held(tmp_path: Path) -> None:
+    text = "username,name,Roles,Inherited Roles\nada,Ada Byron,Clerk;Boss,Audit\nbob,Bob Kahn,Clerk,Audit\n"
+
+    assert ("bob", "Audit") in imported(tmp_path, users=text).memberships
+
+
 def test_members_of_groups_beside_roles_of_people_are_read(tmp_path: Path) -> None:
     text = (
         "version: 1\n\ndn: cn=Managers,ou=Groups,dc=x\nobjectClass: groupOfUniqueNames\ncn: Managers\n"
