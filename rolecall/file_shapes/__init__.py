@@ -35,6 +35,7 @@ holders.py      rules for files about accounts
 people.py       the people of an HR system
 access.py       rules for files about access: groups, memberships and permissions
 conditions.py   conditions of grants
+plain_names.py  rows with a name that may be groups
 group_names.py  holders that may be groups
 group_lists.py  lists of groups in JSON
 slashes.py      groups that are separated by a slash

@@ -10,7 +10,7 @@ from rolecall.file_shapes.denials import read_access, skip_denied
 from rolecall.file_shapes.group_lists import name_of_groups
 from rolecall.file_shapes.groups_held import has_placeholders, skip_no_groups, use_filled_group, use_login, use_varied
 from rolecall.file_shapes.header_names import names_of, words_of
-from rolecall.file_shapes.header_words import SCOPES
+from rolecall.file_shapes.header_words import OF_GROUPS, SCOPES
 from rolecall.file_shapes.held import with_users
 from rolecall.file_shapes.holders import about_people, is_about_users
 from rolecall.file_shapes.kinds import fields_of_grants, kind_column, share_column, skip_groups
@@ -24,8 +24,6 @@ from rolecall.file_shapes.row_keys import ask_for_row_key, use_named_permission
 from rolecall.file_shapes.shapes import OpenQuestion
 from rolecall.file_shapes.slashes import split_slashes
 
-# Columns that occur only in files of groups.
-_OF_GROUPS = {"grouptypes", "grouptype", "groupscope", "groupcategory", "membershiptype", "securityenabled"}
 # A file with more columns than this is not a list of groups.
 _MOST_OF_GROUPS = 12
 _SURE = 0.5
@@ -266,9 +264,9 @@ def find_groups(view: View) -> list[Part]:
         return []
     fields = view.fields(Content.GROUPS)
     users = {field for field, meaning in view.fields(Content.USERS).items() if meaning.score > 0.5}
-    is_about_people = bool(users - {"Name", "Active"}) and view.named(_OF_GROUPS) is None
+    is_about_people = bool(users - {"Name", "Active"}) and view.named(OF_GROUPS) is None
     naming = view.named(["groupname", "displayname", "name"])
-    if naming and view.named(_OF_GROUPS):
+    if naming and view.named(OF_GROUPS):
         fields = {field: each for field, each in fields.items() if each.header != naming.header}
         fields["Group"] = Meaning(naming.header, "Group", 0.8, "it names the groups")
     kinds = kind_column(view)

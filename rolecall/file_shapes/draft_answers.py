@@ -13,6 +13,7 @@ from rolecall.file_shapes.group_names import GROUPS, read_as_groups
 from rolecall.file_shapes.groups_held import FILL_DOWN
 from rolecall.file_shapes.header_names import is_inverted
 from rolecall.file_shapes.matrix_rows import HEADERS_ACROSS, ROWS
+from rolecall.file_shapes.plain_names import CONTENT
 from rolecall.file_shapes.shapes import ContentProposal, FileProposal, ProposedChoice
 from rolecall.file_shapes.statuses import OPPOSITE
 
@@ -25,6 +26,8 @@ SEPARATORS = {
 }  # fmt: skip
 # Fields whose column a question may ask for.
 FIELDS_ASKED = ("Username", "Active", "Status", "Permission", "Locked")
+# The decisions with which a file is proposed again, by the keys of the answers.
+_AGAIN = {HEADER_LINE: "header_line", ROWS: "rows", CONTENT: "content"}
 # The key of an answer that changes nothing; its value is the text of the question.
 KEEP = "keep"
 OUT_OF_DATE = "This form is out of date; choose again"
@@ -121,9 +124,9 @@ def decided_again(files: Sequence[FileProposal], chosen: Sequence[tuple[int, Pro
     """
     found: dict[str, Json] = {}
     for at, choice in chosen:
-        if choice.key in (HEADER_LINE, ROWS):
+        if choice.key in _AGAIN:
             decided = found.setdefault(files[at].name, _layout(files[at]))
-            decided |= {"header_line": int(choice.value)} if choice.key == HEADER_LINE else {"rows": choice.value}
+            decided[_AGAIN[choice.key]] = int(choice.value) if choice.key == HEADER_LINE else choice.value
     return found
 
 

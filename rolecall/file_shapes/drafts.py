@@ -195,7 +195,8 @@ class DraftChanges(NamedTuple):
 async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, store: Store) -> None:
     """Change how the files are read.
 
-    If a person chose a header line, or what the rows of a matrix are, propose again and ignore the other changes.
+    If a person chose a header line, a content, or what the rows of a matrix are, propose again and ignore the other
+    changes.
     """
     draft = await queries.draft_of(db, id, caller)
     stored = await queries.proposal_of(db, id)

@@ -190,6 +190,8 @@ FLAGS = {
     "locked", "expired", "expires", "primary", "verified", "required", "synced",
 }  # fmt: skip
 STATES = {"locked", "expired", "verified", "enabled", "active"}
+# Columns that occur only in files of groups.
+OF_GROUPS = {"grouptypes", "grouptype", "groupscope", "groupcategory", "membershiptype", "securityenabled"}
 # Words in headers of columns that say where access comes from, such as Privilege Source, and not what it is.
 ORIGINS = {"source", "sources", "origin", "origins", "via", "through", "provenance", "herkunft", "quelle"}
 GIVEN = {"granted", "assigned", "inherited", "inherits", "obtained", "acquired", "derived", "received"}

@@ -18,6 +18,7 @@ from rolecall.file_shapes.numbered_pairs import numbered_columns, numbered_pairs
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.realms import name_with_realm
+from rolecall.file_shapes.refusals import MONEY
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import decide_active, removed_on
 
@@ -29,6 +30,9 @@ _CERTAIN, _LIKELY = 0.9, 0.6
 _IDS = (["id"], ["objectguid"], ["objectid"], ["internalid"], ["recordid"])
 # A login with or without a domain, but not a path or an address.
 _LOGIN = re.compile(r"[\w.$-]{1,64}(?:\\[\w.$-]{1,64})?")
+# Headers of usernames that also name other things: the subject of a ticket, the key of a record.
+_NAMING_OTHERS = {"subject", "key", "assignedto", "actor", "identity", "handle"}
+_IN_LEDGERS = {"account", "accountname", "accountid"}
 # The fields of a person from which a login may be built.
 _NAMED = ("Name", "First Name", "Last Name", "Email")
 # A login is built from a name if it contains this many letters from the beginning of the name.
@@ -91,12 +95,17 @@ def _is_about_accounts(view: View, key: str) -> bool:
 
     A status alone does not show it: tasks and orders have one too.
     """
+    # Prices and amounts are in lists of products and ledgers, in which a name is not that of a person.
+    has_money = any(map(MONEY.search, view.table.headers))
+    about = about_people(view) - ({"Active", "Name"} if has_money else {"Active"})
     may_lack_header = view.table.header_line is None and not view.table.format.startswith("JSON")
-    if may_lack_header or view.table.is_doubtful or view.is_list_of_accounts or about_people(view) - {"Active"}:
+    if may_lack_header or view.table.is_doubtful or view.is_list_of_accounts or about:
         return True
     # In JSON, a login beside the key shows it too: databases give each record an identifier of its own.
     columns = view.profiles if view.table.format.startswith("JSON") else [view.by_header[key]]
-    return any(each.field == "Username" and each.score > _WEAK for each in meanings(Content.USERS, columns))
+    found = [each for each in meanings(Content.USERS, columns) if each.field == "Username" and each.score > _WEAK]
+    others = _NAMING_OTHERS | (_IN_LEDGERS if has_money else set())
+    return any(names_of(each.header)[0] not in others for each in found)
 
 
 def _ask_for_accounts(key: str) -> OpenQuestion:

@@ -70,16 +70,20 @@ def rows_of(columns: Sequence[Profile]) -> Profile:
     return next((each for each in named if not each.is_opaque), (named or [*columns])[0])
 
 
+def are_roles(names: Sequence[str]) -> bool:
+    """Return whether most names are those of roles or groups, such as Manager or Staff."""
+    return _share(names, _ROLE.search) > _MOSTLY
+
+
 def proposed_rows(rows: Profile, headers: Sequence[str]) -> Meaning:
     """Return what the rows of a matrix with an unknown header probably are, judged by their values and the headers."""
-    are_roles = _share(rows.distinct, _ROLE.search) > _MOSTLY
     if are_used(rows.header):
         field, why = "Permission", "its header means something that is used"
     elif _share(headers, _is_permission) > _MOSTLY:
-        field, why = ("Group" if are_roles else "Username"), "the other headers look like permissions"
-    elif _share(rows.distinct, _is_permission) > _MOSTLY or _share(headers, _ROLE.search) > _MOSTLY:
+        field, why = ("Group" if are_roles(rows.distinct) else "Username"), "the other headers look like permissions"
+    elif _share(rows.distinct, _is_permission) > _MOSTLY or are_roles(headers):
         field, why = "Permission", "its values look like permissions, or the other headers like roles"
-    elif are_roles:
+    elif are_roles(rows.distinct):
         field, why = "Group", "its values look like names of roles"
     else:
         field, why = "Username", "it names the rows of a matrix"

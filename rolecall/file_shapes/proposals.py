@@ -24,6 +24,7 @@ from rolecall.file_shapes.headers import known_words
 from rolecall.file_shapes.keyed_columns import with_json_lists
 from rolecall.file_shapes.nulls import without_nulls
 from rolecall.file_shapes.parts import view_of
+from rolecall.file_shapes.plain_names import ask_for_groups
 from rolecall.file_shapes.read_files import ReadFile, place_of
 from rolecall.file_shapes.realms import ask_for_granted_accounts
 from rolecall.file_shapes.recognize import recognize
@@ -81,6 +82,7 @@ def propose(
         agree_on_usernames(every)
         agree_on_groups(every)
         leave_out_repeats(every)
+        ask_for_groups(every, [name for name, each in chosen.items() if each.content])
         _ask_for_doubts(files, every)
         groups = file_groups(files)
     connector = {"name": "Files", "vendor": template.vendor if template else "", "files": groups}

@@ -15,7 +15,7 @@ _RESULT = {
 }  # fmt: skip
 _LEAST_RESULTS = 1
 # Words in headers of invoices, orders and payments.
-_MONEY = re.compile(
+MONEY = re.compile(
     r"invoice|amount|price|quantity|currency|vendor|supplier|order|sku|payment|balance|rechnung|betrag|preis|menge"
     r"|factura|importe|facture|montant|prix",
     re.IGNORECASE,
@@ -29,7 +29,7 @@ def check_is_about_access(view: View) -> None:
     if _is_log(view):
         named = ", ".join(view.table.headers[:4])
         raise Unreadable(f"the file is an audit log ({named}); export a list of accounts, members or permissions")
-    money = [each for each in view.profiles if _MONEY.search(each.header) and not each.ticks]
+    money = [each for each in view.profiles if MONEY.search(each.header) and not each.ticks]
     is_listed = len(money) >= _LEAST_MONEY and any(each.numbers == 1 for each in money)
     if is_listed and not any(map(is_about_person, view.table.headers)) and not _names_access(view):
         named = ", ".join(each.header for each in money[:3])

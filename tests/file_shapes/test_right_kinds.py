@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from rolecall.file_shapes.draft_answers import decided_again
 from tests.file_shapes.test_exports import contents, imported, proposed
 
 
@@ -168,6 +169,52 @@ def test_texts_without_accounts_are_refused(tmp_path: Path, text: str, why: str)
     (file,) = proposed(tmp_path, export=text).files
 
     assert why in str(file.problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("id,name,price\n1,Chair,10.5\n2,Table,20\n", "What are the rows of name, such as Chair, Table?"),
+        ("name,ip,os\nsrv1,10.0.0.1,linux\nsrv2,10.0.0.2,windows\n", "What are the rows of name, such as srv1, srv2?"),
+        ('[{"code": "DE", "name": "Germany"}, {"code": "FR", "name": "France"}]', "such as Germany, France?"),
+        (
+            '{"tickets": [{"id": 1, "subject": "Mail", "status": "open"}, {"id": 2, "subject": "VPN", "status": "x"}]}',
+            "Does the column subject name accounts?",
+        ),
+        ("Key,Summary,Status\nP-1,Printer,Open\nP-2,VPN,Closed\n", "Does the column Key name accounts?"),
+        ("Device,Serial,Assigned To\nL1,S1,ada\nL2,S2,bob\n", "Does the column Assigned To name accounts?"),
+        ("account,name,balance\n1000,Cash,10\n2000,Bank,11\n", "Does the column account name accounts?"),
+    ],
+)
+def test_rows_that_may_be_neither_accounts_nor_groups_become_a_question(tmp_path: Path, text: str, asked: str) -> None:
+    (file,) = proposed(tmp_path, export=text).files
+
+    assert asked in str([question.text for part in file.contents for question in part.questions])
+
+
+def test_groups_with_a_plain_name_need_no_answer(tmp_path: Path) -> None:
+    """Names, members, other files and the name of the file show that the rows are groups."""
+    plain = "name,description\nBlue,All\nRed,Some\n"
+    members = "login,group\nada,Blue\nbob,Red\nada,Red\n"
+
+    for files in (
+        {"export": "name,description\nTellers,All\nManagers,Some\n"},
+        {"export": "name,description,members\nBlue,All,ada\nRed,Some,bob\n"},
+        {"roles.csv": plain},
+        {"export": plain, "members": members},
+    ):
+        found = proposed(tmp_path, **files).files
+        assert [question.text for file in found for part in file.contents for question in part.questions] == []
+
+
+def test_answer_reads_named_rows_as_accounts(tmp_path: Path) -> None:
+    found = proposed(tmp_path, export="name,floor\nada,1\nbob,2\n")
+    (part,) = found.files[0].contents
+    (accounts,) = [choice for choice in part.questions[0].choices if choice.label == "Accounts"]
+
+    again = decided_again(found.files, [(0, accounts)])
+
+    assert again["export"]["content"] == "users"
 
 
 def test_profiles_of_ibm_i_are_read(tmp_path: Path) -> None:
