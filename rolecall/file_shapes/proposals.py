@@ -67,9 +67,18 @@ def propose(
     samples: Sequence[Sample],
     chosen: Mapping[str, Chosen] = MappingProxyType({}),
     template: Template | None = None,
+    problems: Mapping[str, str] = MappingProxyType({}),
 ) -> ProposalDetail:
-    """Propose a connector for the files. `chosen` maps file names to decisions that override the proposal."""
-    files = [_read(sample, chosen.get(sample.name, Chosen())) for sample in samples]
+    """Propose a connector for the files.
+
+    `chosen` maps file names to decisions that override the proposal. `problems` says why some files cannot be read.
+    """
+    files = [
+        ReadFile(sample, problem=problems[sample.name])
+        if sample.name in problems
+        else _read(sample, chosen.get(sample.name, Chosen()))
+        for sample in samples
+    ]
     _name_missing_pages(files)
     if template and template.must_fit and not all(file.view and fits(file.view, template.files) for file in files):
         template = None

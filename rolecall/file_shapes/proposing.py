@@ -56,6 +56,8 @@ class _Answer(msgspec.Struct):
     understood: list[Understood] = []
     records: list[UnderstoodRows] = []
     problem: str | None = None
+    # The tracebacks of unexpected exceptions, which the parent logs.
+    faults: list[str] = []
 
 
 async def propose_in_child(
@@ -87,6 +89,8 @@ async def _ask(target: object, *args: object) -> _Answer:
         log.error("proposal died", code=died.code)
         raise Invalid.on("files", _problem_of_death(died.code)) from None
     answer = msgspec.json.decode(sent, type=_Answer)
+    for fault in answer.faults:
+        log.error("a file cannot be read", traceback=fault)
     if answer.problem:
         raise Invalid.on("files", answer.problem)
     return answer
@@ -110,14 +114,17 @@ def _main(target: object, args: tuple[object, ...], memory: int, parent: Connect
 
 
 def _propose(samples: list[Sample], chosen: dict[str, Json], template: Json | None) -> _Answer:
-    from rolecall.file_shapes.proposals import Chosen, Template, propose
+    from rolecall.file_shapes.faulty_files import propose_without_faulty
+    from rolecall.file_shapes.proposals import Chosen, Template
 
     known = {name: msgspec.convert(each, Chosen) for name, each in chosen.items()}
-    return _Answer(propose(samples, known, msgspec.convert(template, Template | None)))
+    found = propose_without_faulty(samples, known, msgspec.convert(template, Template | None))
+    return _Answer(found.proposal, faults=found.faults)
 
 
 def _read(groups: list[tuple[InputGroup, bytes]], zone: str) -> _Answer:
     from rolecall.application_imports.read.broken_file import BrokenFile
+    from rolecall.file_shapes.faulty_files import UNEXPECTED, traceback_of
     from rolecall.file_shapes.understood import first_understood
 
     answer = _Answer()
@@ -126,17 +133,25 @@ def _read(groups: list[tuple[InputGroup, bytes]], zone: str) -> _Answer:
             answer.records.append(UnderstoodRows(first_understood(group, text, ZoneInfo(zone))))
         except BrokenFile as broken:
             answer.records.append(UnderstoodRows(problem=str(broken)))
+        except UNEXPECTED as error:
+            answer.faults.append(traceback_of(error))
+            answer.records.append(UnderstoodRows(problem=_FAULT))
     return answer
 
 
 def _understand(readings: list[Reading]) -> _Answer:
+    from rolecall.file_shapes.faulty_files import UNEXPECTED, traceback_of
     from rolecall.file_shapes.understood import state_unlisted, understood_by
 
     answer = _Answer()
     for each in readings:
-        found = understood_by(
-            each.sample, each.format, each.encoding, each.content, each.section, is_per_grant=each.is_per_grant
-        )
+        try:
+            found = understood_by(
+                each.sample, each.format, each.encoding, each.content, each.section, is_per_grant=each.is_per_grant
+            )
+        except UNEXPECTED as error:
+            answer.faults.append(traceback_of(error))
+            found = Understood()
         answer.understood.append(found)
     read = zip(readings, answer.understood, strict=True)
     state_unlisted([(each.content, each.section["shape"] or {}, found) for each, found in read])
