@@ -206,6 +206,16 @@ def fits_patterns(column: str) -> bool:
         return False
 
 
+def fits_filters(text: str) -> bool:
+    """Return whether a text can be in the argument of a filter, as in {name|when(type=text)}."""
+    try:
+        return pattern_parts(f"{{c|when(c={text})|lower}}") == [
+            Placeholder("c", [("when", f"c={text}"), ("lower", "")])
+        ]
+    except ValueError:
+        return False
+
+
 def _placeholder(text: str) -> Placeholder:
     column, *filters = (part.strip() for part in _BAR.split(text))
     if unknown := _UNKNOWN.search(column):

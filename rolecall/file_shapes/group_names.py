@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rolecall.applications.file_shape import fits_patterns
+from rolecall.applications.file_shape import fits_filters, fits_patterns
 from rolecall.applications.model import Content
 from rolecall.core.text import fold, some_of
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
@@ -84,13 +84,9 @@ def _ask(part: Part, header: str, names: list[str]) -> None:
         choices.insert(0, ProposedChoice("Yes, leave out their rows", SKIP_ROWS, leave_out))
     else:
         text = f"{header} names {shown}. Are these groups? No column says so."
-        if fits_patterns(header) and all(map(_fits_filter, names)):
+        if fits_patterns(header) and all(map(fits_filters, names)):
             choices.insert(0, ProposedChoice("Yes, read them as groups", GROUPS, value))
     part.questions = [*part.questions, OpenQuestion(text, choices)]
-
-
-def _fits_filter(name: str) -> bool:
-    return not re.search(r"[{}()|]", name)
 
 
 def read_as_groups(section: Any, value: str) -> None:

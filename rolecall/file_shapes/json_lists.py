@@ -147,7 +147,7 @@ def _whole(document: Any) -> SampleTable | None:
 def _pairs(document: Any, chosen: str | None) -> SampleTable | None:
     """Read the members of an object that maps names to lists: the document, or its only member, such as `roles`."""
     path = "$"
-    if isinstance(document, dict) and len(document) == 1:
+    if isinstance(document, dict) and len(document) == 1 and all(map(_fits_paths, document)):
         ((path, document),) = document.items()
     is_about_access = path == "$" or _is_about_accounts(path) or names_access(path)
     if chosen not in (None, f"{path}{MEMBERS}") or not is_about_access or not is_map(document):
@@ -190,7 +190,7 @@ def _inner_lists(records: Iterable[dict[str, Any]]) -> list[str]:
         name
         for record in records
         for name, value in flattened(record, depth=1)
-        if isinstance(value, list) and value and all(map(_is_entry, value))
+        if isinstance(value, list) and value and _fits_paths(name) and all(map(_is_entry, value))
     }
     return sorted(found)
 
@@ -301,10 +301,17 @@ def _lists(document: Any, path: str = "", depth: int = 3) -> Iterator[tuple[str,
     elif isinstance(document, dict) and depth:
         for name, value in document.items():
             deeper = f"{path}.{name}" if path else name
+            if not _fits_paths(name):
+                continue
             if _is_keyed(value):
                 yield deeper, _by_key(value)
             else:
                 yield from _lists(value, deeper, depth - 1)
+
+
+def _fits_paths(name: str) -> bool:
+    """Return whether a path can lead to a member: its name is not blank, and is not read as a sign of a path."""
+    return bool(name) and not set(name) & {"[", "]"} and name != WHOLE and not name.endswith(MEMBERS)
 
 
 def _is_named(record: dict[str, Any]) -> bool:

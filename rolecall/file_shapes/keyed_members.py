@@ -25,7 +25,7 @@ def read_keyed_members(part: Part, naming: Profile, members: Profile) -> None:
     join["Username"] = before
     if pairs and are_levels(values):
         levels = f"{members.header} has a level of each member, such as {values[0]} for {names[0]}"
-        example = f"{naming.distinct[0]}{BETWEEN}{values[0]}"
+        example = f"{next(iter(naming.distinct), naming.header)}{BETWEEN}{values[0]}"
         choices = [
             ProposedChoice(f"Yes, as in {example}", "join.Group", f"{{{naming.header}}}{BETWEEN}{after}"),
             ProposedChoice("No, leave the levels out", "join.Username", before),

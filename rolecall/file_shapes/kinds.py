@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from rolecall.applications.field_words import YES_NO
-from rolecall.applications.file_shape import JSON
+from rolecall.applications.file_shape import JSON, fits_filters
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.header_names import names_of, words_of
@@ -207,10 +207,15 @@ def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], 
     for field in ("Username", "Group"):
         fields.pop(field, None)
     groups = [word for word in kind.groups if word not in nameless]
-    shape["join"] = {
+    patterns = {
         "Username": _users_when(view, column, kind),
         "Group": _when(other, kind, groups) + _when(kind.header, kind, nameless),
     }
+    shape["join"] = {field: pattern for field, pattern in patterns.items() if pattern}
+    if unread := [word for word in kind.distinct if not fits_filters(word)]:
+        evidence.append(
+            f"Rows whose {kind.header} is {', '.join(unread)} are rejected: a shape cannot test these words"
+        )
     names = f"{column} names" if other == column else f"{column} and {other} name"
     evidence.append(f"{names} users and groups; {kind.header} says which")
     if nameless:
@@ -247,7 +252,7 @@ def _users_when(view: View, column: str, kind: Kinds) -> str:
 
 
 def _when(column: str, kind: Kinds, words: list[str]) -> str:
-    return "".join(f"{{{column}|when({kind.header}={word})}}" for word in words)
+    return "".join(f"{{{column}|when({kind.header}={word})}}" for word in words if fits_filters(word))
 
 
 def _filled_for(view: View, column: str, kind: Kinds) -> str:

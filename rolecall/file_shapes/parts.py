@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from rolecall.applications.file_shape import columns_in
 from rolecall.applications.model import Content
 from rolecall.file_shapes.header_names import names_of, words_of
 from rolecall.file_shapes.header_words import HELD
@@ -59,8 +60,9 @@ class Part(msgspec.Struct):
     @property
     def holder(self) -> str | None:
         """Return the column in the last placeholder of the username, without its filters."""
-        origin = self.origin("Username")
-        return re.split(r"[|}]", origin.rpartition("{")[2])[0] if origin else None
+        if pattern := self.shape.get("join", {}).get("Username"):
+            return columns_in(pattern)[-1]
+        return self.fields["Username"].header if "Username" in self.fields else None
 
     @property
     def columns_of_groups(self) -> list[str]:
@@ -170,8 +172,9 @@ def view_of(table: SampleTable) -> View:
 def add_list(groups: Profile, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
     if separator := groups.separator:
         shape["split"] = {groups.header: separator}
-        example = next((value for value in groups.values if separator in value), groups.values[0])[:40]
-        evidence.append(f"A cell may list several groups, {separated_by(separator)}: {example}")
+        lists = [value for value in groups.values if separator in value] or groups.values
+        example = f": {lists[0][:40]}" if lists else ""
+        evidence.append(f"A cell may list several groups, {separated_by(separator)}{example}")
     if groups.distinguished_names:
         fields.pop("Group")
         shape.setdefault("join", {})["Group"] = f"{{{groups.header}|rdn}}"

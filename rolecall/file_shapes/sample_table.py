@@ -9,8 +9,10 @@ import msgspec
 from rolecall.application_imports.read.json_pages import PageSigns
 from rolecall.application_imports.read.keyed_signs import is_keyed, may_be_keyed
 from rolecall.application_imports.read.table import MOST_COLUMNS
+from rolecall.applications.file_shape import fits_patterns
 from rolecall.core.json_paths import flattened, value_at
 from rolecall.core.secret_names import HIDDEN, looks_secret, mask_json, mask_text
+from rolecall.core.text import some_of
 from rolecall.file_shapes.header_names import is_about_person, is_name_or_address
 from rolecall.file_shapes.secret_values import are_hashes
 
@@ -18,6 +20,7 @@ MOST_ROWS = 2_000
 RAW_LINES = 12
 _MOST_PATHS = 200
 _SEVERAL = 2
+_MOST_NAMED = 4
 _LONGEST_NAME = 256
 LONGEST_RAW = 400
 
@@ -109,6 +112,11 @@ def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[
         raise Unreadable(
             f"the records have more than {MOST_COLUMNS:,} different members; set shape.records to one list of records"
         )
+    unnamed = [name for name in headers if not fits_patterns(name)]
+    headers = [name for name in headers if name not in unnamed]
+    if unnamed:
+        named = some_of([name or "a blank name" for name in unnamed], _MOST_NAMED)
+        evidence = [*evidence, f"Not read, because a shape cannot refer to members with such names: {named}"]
     lists = [name for name in headers if name in keyed or any(isinstance(each.get(name), list) for each in flat)]
     rows = [[_plain(record.get(header)) for header in headers] for record in flat]
     raw = [mask_json(msgspec.json.encode(record).decode())[:LONGEST_RAW] for record in records[:RAW_LINES]]

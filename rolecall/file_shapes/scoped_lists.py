@@ -45,8 +45,9 @@ def _scope_of(view: View, groups: Profile, outer: str, member: str) -> str | Non
     entries = [entry for cell in listed.cells for entry in _entries(cell)]
     members = dict.fromkeys(name for entry in entries for name in entry)
     for scope in [each for each in members if each != member and _PLACES.intersection(names_of(each))]:
-        pairs = {(entry.get(member), entry.get(scope)) for entry in entries}
-        texts = all(isinstance(place, str) and place for _, place in pairs)
+        places = [entry.get(scope) for entry in entries]
+        pairs = {(str(entry.get(member)), str(place)) for entry, place in zip(entries, places, strict=True)}
+        texts = all(isinstance(place, str) and place for place in places)
         if texts and len(pairs) > len({name for name, _ in pairs}):
             return scope
     return None

@@ -1,8 +1,7 @@
 """Ask about columns that may say who is locked out, but are not read."""
 
-import re
-
 from rolecall.applications.field_words import LOCKED, NO_DATE, NOTHING_HELD
+from rolecall.applications.file_shape import fits_filters
 from rolecall.core.text import counted, fold
 from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.header_names import is_feature, words_of
@@ -15,7 +14,6 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 _ABOUT_LOCKS = {"count", "counter", "attempts", "number", "threshold", "duration", "policy", "days", "minutes", "max"}
 _NOTHING = {fold(word) for word in NOTHING_HELD} | {"0"}
 _MOST_WORDS, _MOST_SHOWN = 8, 3
-_FITS_FILTER = re.compile(r"[^{}()|]*")
 
 
 def ask_for_unread_locks(view: View, part: Part) -> None:
@@ -31,7 +29,7 @@ def ask_for_unread_locks(view: View, part: Part) -> None:
             continue
         open = [word for word in column.distinct if _is_open(word) or (column.is_dated and fold(word) in NO_DATE)]
         locked = [word for word in column.distinct if word not in open]
-        if locked and len(open) <= _MOST_WORDS and all(map(_FITS_FILTER.fullmatch, open)):
+        if locked and len(open) <= _MOST_WORDS and all(map(fits_filters, open)):
             _ask(part, column, locked, open, "" if is_state else "|as(Yes)")
 
 

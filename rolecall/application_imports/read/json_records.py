@@ -62,6 +62,8 @@ def read_json(text: bytes, path: str | None) -> Records:
         return Records(_numbered(_at(document, path), path), page=_signs(document, path))
     if isinstance(document, list):
         return Records(_numbered(document, "the file"))
+    if not isinstance(document, dict):
+        raise BrokenFile("the file is JSON without records; export a list of records")
     return _enveloped(document, is_pretty=len(lines) > 1)
 
 
@@ -195,17 +197,30 @@ def inner_records(document: object, path: str) -> list[Record]:
     """Return a record for each entry of an inner list, such as `items[].subjects[]`, with the outer fields."""
     outer, _, inner = path.removesuffix("[]").partition("[].")
     records: list[Record] = []
+    if "[]" in outer:
+        raise BrokenFile(f"shape.records names {path}; name a list inside a list as in groups[].members[]")
     if "[]" in inner:
         raise BrokenFile(f"shape.records names {path}; a path has at most one list inside a list")
     outside = _at(document, outer or "$")
     for record in outside if isinstance(outside, list) else []:
         entries = value_at(record, inner)
         if isinstance(record, dict) and isinstance(entries, list):
-            steps = [inner] if inner in record else inner.split(".")
+            steps = _steps(record, inner)
             records += [_with_entry(record, steps, entry) for entry in entries]
     if not records:
         raise BrokenFile(f"shape.records names {path}, but no entry of {outer or 'the file'} has a list {inner}")
     return records
+
+
+def _steps(record: Mapping[str, Any], path: str) -> list[str]:
+    """Return the names of the members that lead to a list. A name may itself contain dots, as in `value_at`."""
+    if path in record:
+        return [path]
+    parts = path.split(".")
+    for size in range(len(parts) - 1, 0, -1):
+        if isinstance(inner := record.get(name := ".".join(parts[:size])), dict):
+            return [name, *_steps(inner, ".".join(parts[size:]))]
+    raise BrokenFile(f"shape.records names the list {path} inside records; name it by members, without brackets")
 
 
 def _with_entry(record: Mapping[str, Any], path: list[str], entry: object) -> Record:
@@ -214,7 +229,8 @@ def _with_entry(record: Mapping[str, Any], path: list[str], entry: object) -> Re
 
 
 def _numbered(found: object, place: str) -> list[tuple[int, Record]]:
-    assert isinstance(found, list)
+    if not isinstance(found, list):
+        raise BrokenFile(f"{place} is not a list of records")
     for number, record in enumerate(found, 1):
         if not isinstance(record, dict):
             raise BrokenFile(f"entry {number} of {place} is not an object")
