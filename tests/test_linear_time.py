@@ -2,18 +2,52 @@
 
 import time
 from collections.abc import Callable
+from itertools import product
+from string import ascii_lowercase
 
 import pytest
 
 from rolecall.application_imports.read.access_signs import sign_of_access
 from rolecall.application_imports.read.code_pages import likely_code_page
+from rolecall.application_imports.read.column_uses import Section, uses_of
+from rolecall.applications.file_shape import FileShape
+from rolecall.applications.model import Content
 from rolecall.console.screens import drafts
 from rolecall.core.cycles import cycles
 from rolecall.core.json_paths import value_at
-from rolecall.file_shapes import ending, groups_held, last_lines, matrices, profiles, statuses
+from rolecall.file_shapes import (
+    ending,
+    groups_held,
+    last_lines,
+    matrices,
+    numbered_pairs,
+    profiles,
+    statuses,
+    unread_locks,
+)
+from rolecall.file_shapes.parts import Part, View, view_of
+from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.sample_table import SampleTable
 
 COLUMNS = [{"header": f"c{n}", "field": "Name"} for n in range(20_000)]
 PARTS = [{"content": content, "place": None, "columns": COLUMNS} for content in ("users", "groups")]
+
+WORDS = ["".join(letters) for letters in product(ascii_lowercase, repeat=3)]
+
+
+def wide(headers: list[str], cell: str = "x") -> View:
+    """Return a table with one row that has the same cell in each column."""
+    return view_of(SampleTable("CSV", headers, [[cell] * len(headers)]))
+
+
+def of_users() -> Part:
+    return Part(Content.USERS, {}, {}, 1.0, [])
+
+
+ROLES = wide([f"role {word} {n}" for word in WORDS[:6_000] for n in (2, 3)], "Yes")
+LOCKS = wide([f"locked {word}" for word in WORDS[:15_000]], "Yes")
+TEAMS = [Profile(f"team {word}", n, [word]) for n, word in enumerate(WORDS[:15_000])]
+PATHS = [f"{word}[].x" for word in WORDS[:15_000]]
 
 READERS: dict[str, Callable[[], object]] = {
     "words of a code page": lambda: likely_code_page(b"a" * 60_000 + b"\xe4"),
@@ -28,6 +62,11 @@ READERS: dict[str, Callable[[], object]] = {
     "logins": lambda: matrices._LOGIN.fullmatch("a" * 100_000 + "1" * 100_000 + "!"),
     "supervisors": lambda: list(cycles({n: n // 8 for n in range(1, 200_000)})),
     "columns of a draft": lambda: drafts._read_elsewhere({"files": [{"contents": PARTS}]}),
+    "numbered roles": lambda: numbered_pairs.numbered_pairs(wide([f"role {word} 2" for word in WORDS[:8_000]])),
+    "numbered ticks": lambda: numbered_pairs.numbered_pairs(ROLES),
+    "columns of locks": lambda: unread_locks.ask_for_unread_locks(LOCKS, of_users()),
+    "columns of groups": lambda: groups_held.held_together(TEAMS),
+    "paths into lists": lambda: uses_of(PATHS, [Section(Content.USERS, dict.fromkeys(PATHS, "Name"), FileShape())]),
     "last lines": lambda: last_lines._FOOTER.search("abc" * 70_000),
 }
 

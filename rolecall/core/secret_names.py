@@ -80,6 +80,12 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def looks_secret(header: str) -> bool:
+    """Return whether a header or the name of a member names a secret, such as `apiToken`."""
+    # Cached names must be short, because the cache lives as long as the process.
+    return _is_known_secret(header) if len(header) <= _LONGEST_NAME else _names_secret(header)
+
+
+def _names_secret(header: str) -> bool:
     # Treat full-width letters like ASCII letters.
     plain = without_accents(unicodedata.normalize("NFKC", header).replace("ł", "l"))
     words = {part.lower() for part in _PARTS.findall(plain)}
@@ -99,6 +105,7 @@ def looks_secret(header: str) -> bool:
     return not about and not any(part in folded for part in _ABOUT_PASSWORDS)
 
 
+_is_known_secret = lru_cache(maxsize=65_536)(_names_secret)
 # The prefix of a hash names its method, as in $2b$12$…, {SSHA}… and pbkdf2_sha256$….
 _HASH = re.compile(
     r"\$(?:\d|2[abxy]|y|gy|7|P|H|S|apr1|md5|sha\d+|argon2\w{0,2}|scrypt|bcrypt[\w-]*|pbkdf2[\w-]*)\$\S+"
@@ -114,13 +121,12 @@ def is_password_hash(value: str) -> bool:
     return _HASH.fullmatch(value) is not None
 
 
-_looks_secret = lru_cache(maxsize=10_000)(looks_secret)
 # Treat a longer path of members as secret without reading it: reading long paths would take quadratic time.
 _LONGEST_NAME = 500
 
 
 def _is_secret(name: str) -> bool:
-    return len(name) > _LONGEST_NAME or _looks_secret(name)
+    return len(name) > _LONGEST_NAME or looks_secret(name)
 
 
 # The members that contain the name, in an object that stores a name with its value: {"name": "password", "value": "…"}.

@@ -54,12 +54,13 @@ def account_for(view: View, sections: Sequence[Section], place: str | None = Non
     read = {column.header: column.how for column in columns if column.becomes == Fate.READ}
     named = {header for header, how in read.items() if re.search(r"\b(?:Group|Permission)\b", how)}
     held = [profile for profile in view.profiles if profile.header in named]
+    inner = _inner_paths(profiles)
     for column in columns:
         own = view.by_header.get(column.header)
         if column.header in read:
             _hint_at_other_values(column, profiles[column.header], sections)
         elif not any(own and _is_same(own, each) for each in held):
-            column.may_be_access = _sign(profiles, column.header, read)
+            column.may_be_access = _sign(profiles, column.header, read, inner)
     _mark_shared_levels(columns, profiles)
     return columns
 
@@ -206,10 +207,11 @@ def _all_columns(view: View) -> Iterator[Profile]:
     headers = {profile.header for profile in view.profiles}
     # A path to one entry, such as emails[type=work].value, covers the member emails[].value of all entries.
     paths = {re.sub(r"\[[^\]]*\]", "[]", path) for path in view.table.paths}
+    known = headers | paths
     for profile in view.profiles:
         yield profile
         if profile.is_list or profile.separator == JSON:
-            yield from (each for each in _members(profile) if each.header not in headers | paths)
+            yield from (each for each in _members(profile) if each.header not in known)
     for path, column in view.table.paths.items():
         if column not in headers and path in headers:
             # The list itself is not a column, so describe it by the values at its first path.
@@ -257,7 +259,19 @@ def _shown(profile: Profile) -> list[str]:
     return profile.distinct or list(dict.fromkeys(cell for cell in profile.cells if cell not in ("", "[]", "{}")))
 
 
-def _sign(profiles: Mapping[str, Profile], header: str, read: Collection[str]) -> Sign | None:
+def _inner_paths(headers: Iterable[str]) -> dict[str, list[str]]:
+    """Map the names of lists to the paths into them."""
+    found: dict[str, list[str]] = {}
+    for header in headers:
+        outer, bracket, _ = header.partition("[")
+        if bracket:
+            found.setdefault(outer, []).append(header)
+    return found
+
+
+def _sign(
+    profiles: Mapping[str, Profile], header: str, read: Collection[str], inner: Mapping[str, list[str]]
+) -> Sign | None:
     """Return why an unread column may contain access, or None.
 
     For an unread list of objects, return the reason only for the column with the names of the objects, so that the list
@@ -265,7 +279,7 @@ def _sign(profiles: Mapping[str, Profile], header: str, read: Collection[str]) -
     """
     profile = profiles[header]
     outer, _, member = header.partition("[")
-    inside = [each for each in profiles if each.startswith(f"{outer}[")]
+    inside = inner.get(outer, [])
     if outer == header or outer not in profiles:
         return None if inside and outer == header else _sign_of(header, profile)
     if outer in read:

@@ -111,34 +111,51 @@ def held_together(lists: Sequence[Profile]) -> list[Profile]:
     A column is not added if it may name the same groups in another way, such as by codes, or if its values may mean
     something else: a role with the name of a group, or the role that an account has in the group of its row.
     """
-    held: list[tuple[Profile, _Names]] = []
+    held, taken = list[Profile](), _Taken()
+    kinds = _names_in(lists[0]).kinds if lists else frozenset()
     for column in lists:
         names = _names_in(column)
         if held:
-            is_added = held[0][0].separator is not None or not names.kinds.isdisjoint(held[0][1].kinds)
-            if not is_added or column.is_opaque or any(_conflict(names, other) for _, other in held):
+            is_added = held[0].separator is not None or not names.kinds.isdisjoint(kinds)
+            if not is_added or column.is_opaque or taken.conflicts_with(names):
                 continue
-        held.append((column, names))
-    return [column for column, _ in held]
+        held.append(column)
+        taken.add(names)
+    return held
 
 
 class _Names(NamedTuple):
     """The words of a header, those of them that mean groups, and the values of the column."""
 
-    words: set[str]
-    kinds: set[str]
+    words: frozenset[str]
+    kinds: frozenset[str]
     values: set[str]
 
 
 def _names_in(column: Profile) -> _Names:
-    words = {word.removesuffix("s") for word in words_of(column.header)} - NAMING
+    words = frozenset(word.removesuffix("s") for word in words_of(column.header)) - NAMING
     return _Names(words, words & HELD, {*values_of(column, column.separator)})
 
 
-def _conflict(names: _Names, others: _Names) -> bool:
-    """Return whether two columns name the same groups in two ways, or different groups with the same name."""
-    is_shared = not names.values.isdisjoint(others.values)
-    return is_shared if names.kinds.isdisjoint(others.kinds) else not is_shared and names.words == others.words
+class _Taken:
+    """The names in the columns that are read so far, by value and by words, because there may be thousands."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, set[frozenset[str]]] = {}
+        self._alike: dict[frozenset[str], list[_Names]] = {}
+
+    def add(self, names: _Names) -> None:
+        self._alike.setdefault(names.words, []).append(names)
+        for value in names.values:
+            self._kinds.setdefault(value, set()).add(names.kinds)
+
+    def conflicts_with(self, names: _Names) -> bool:
+        """Return whether a column names the same groups in another way, or different groups with the same name."""
+        others = [kinds for value in names.values for kinds in self._kinds.get(value, ())]
+        if any(names.kinds.isdisjoint(kinds) for kinds in others):
+            return True
+        alike = self._alike.get(names.words, []) if names.kinds else []
+        return any(names.values.isdisjoint(other.values) for other in alike)
 
 
 def values_of(column: Profile, separator: str | None) -> list[str]:

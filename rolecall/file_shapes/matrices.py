@@ -76,7 +76,8 @@ def find_matrix(view: View) -> list[Part]:
     """Recognize a matrix: most columns contain ticks, levels or blanks, and the others identify the rows."""
     ticked = [each for each in view.profiles if _is_ticked(each)]
     if len(ticked) >= _LEAST_TICKED:
-        ticked = [each for each in view.profiles if each in ticked or _is_nearly_ticked(each)]
+        certain = set(ticked)
+        ticked = [each for each in view.profiles if each in certain or _is_nearly_ticked(each)]
     is_marked = _is_marked_throughout(view, ticked)
     ticked = _in_sections(view) or (ticked if is_marked or len(ticked) >= _LEAST_TICKED else _levels(view))
     # Columns such as is_admin, admin_option and mfa_enabled describe an account or a grant.
@@ -86,7 +87,8 @@ def find_matrix(view: View) -> list[Part]:
     flags = [each for each in ticked if is_state(each.header) or each.header in states]
     ticked = [each for each in ticked if each not in flags]
     counts = [each for each in view.profiles if each.numbers == 1 and _COUNTS.fullmatch(each.header)]
-    others = [each for each in view.profiles if each not in (*ticked, *flags, *counts) and each.values]
+    used = {*ticked, *flags, *counts}
+    others = [each for each in view.profiles if each not in used and each.values]
     is_wide = 5 >= len(others) < len(ticked) or _are_marked(view, ticked)
     is_wide = is_wide or is_marked
     if (len(ticked) < _LEAST_TICKED and not is_marked) or not others or not is_wide:
@@ -343,7 +345,8 @@ def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Pa
     fields = {"Username": username, **view.fields(Content.USERS, [username.header, *across])}
     users = Part(Content.USERS, fields, {}, matrix.confidence, [f"{username.header} names the users of the matrix"])
     users.fields["Username"] = username
-    about = [each for each in view.profiles if each.header not in across]
+    crossed = set(across)
+    about = [each for each in view.profiles if each.header not in crossed]
     decide_active(View(view.table, about, {each.header: each for each in about}), users)
     users.ignore(across)
     return [users]

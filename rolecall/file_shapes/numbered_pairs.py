@@ -55,6 +55,11 @@ class _Series(NamedTuple):
     def profiles(self) -> list[Profile]:
         return list(self.columns.values())
 
+    @property
+    def numbers(self) -> int:
+        """Return the set of the numbers as bits, which are fast to compare."""
+        return sum(1 << n for n in self.columns)
+
     def without(self, numbers: Set[int]) -> "_Series":
         return _Series(self.name, {n: column for n, column in self.columns.items() if n not in numbers})
 
@@ -83,10 +88,10 @@ class NumberedPairs(NamedTuple):
 def numbered_pairs(view: View) -> NumberedPairs | None:
     """Find the columns of roles or levels, and the columns with the same numbers that say what they apply to."""
     series = list(_numbered(view))
+    candidates = _Candidates(series)
     for words in _LEVELS:
         for levels in [each for each in series if words_of(each.name) & words]:
-            held = [each for each in series if _may_be_held(each, levels)]
-            if held:
+            if held := candidates.for_levels(levels):
                 best = min(held, key=lambda each: _rank(each, levels))
                 others = [each for each in series if each not in (best, levels) and _is_among(each, best, levels)]
                 further = [column for each in others if _may_matter(each) for column in each.profiles]
@@ -166,19 +171,48 @@ def _numbered(view: View) -> Iterator[_Series]:
         yield _Series(series.name, {0: first, **series.columns} if first else series.columns)
 
 
-def _may_be_held(series: _Series, levels: _Series) -> bool:
-    """Return whether columns may name what the roles or levels with the same numbers apply to."""
-    if series is levels or not _share_numbers(series, levels) or is_about_person(series.name):
-        return False
-    words, others = words_of(series.name), words_of(levels.name)
-    is_other = words - NAMING != others - NAMING and not words & (_PERSONAL | _STATES)
-    return is_other and not any(each.ticks or each.is_dated for each in series.profiles)
+class _Candidates:
+    """The columns that may name what roles or levels apply to, grouped by their numbers and words.
+
+    Each group is compared once with each kind of levels, because a file may have thousands of columns.
+    """
+
+    def __init__(self, series: Sequence[_Series]) -> None:
+        self._groups: dict[tuple[int, frozenset[str]], list[_Series]] = {}
+        self._found: dict[tuple[int, frozenset[str]], list[_Series]] = {}
+        for each in filter(_may_be_held, series):
+            self._groups.setdefault(_kind_of(each), []).append(each)
+
+    def for_levels(self, levels: _Series) -> list[_Series]:
+        """Return the columns with the same numbers as the levels, and another name."""
+        kind = numbers, words = _kind_of(levels)
+        if kind not in self._found:
+            fits = [key for key in self._groups if key[1] != words and _share(key[0], numbers)]
+            found = [each for key in fits for each in self._groups[key]]
+            self._found[kind] = sorted(found, key=lambda each: min(column.position for column in each.profiles))
+        return self._found[kind]
+
+
+def _kind_of(series: _Series) -> tuple[int, frozenset[str]]:
+    return series.numbers, frozenset(words_of(series.name) - NAMING)
+
+
+def _may_be_held(series: _Series) -> bool:
+    """Return whether columns may name what roles or levels with the same numbers apply to."""
+    is_other = is_about_person(series.name) or words_of(series.name) & (_PERSONAL | _STATES)
+    is_alone = len(series.columns) == 1 and 1 not in series.columns
+    return not is_alone and not is_other and not any(each.ticks or each.is_dated for each in series.profiles)
 
 
 def _share_numbers(series: _Series, levels: _Series) -> bool:
-    common = series.columns.keys() & levels.columns.keys()
+    return _share(series.numbers, levels.numbers)
+
+
+def _share(numbers: int, others: int) -> bool:
+    """Return whether two sets of numbers have several in common, or only the number 1."""
+    common = numbers & others
     # A file in which each account has one grant has only the number 1.
-    return len(common) > 1 or common == {1}
+    return common == 1 << 1 or common.bit_count() > 1
 
 
 def _rank(series: _Series, levels: _Series) -> tuple[int, bool, bool, int]:

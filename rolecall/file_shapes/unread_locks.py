@@ -13,7 +13,8 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 # Header words for counts and policies, such as the duration of a lock.
 _ABOUT_LOCKS = {"count", "counter", "attempts", "number", "threshold", "duration", "policy", "days", "minutes", "max"}
 _NOTHING = {fold(word) for word in NOTHING_HELD} | {"0"}
-_MOST_WORDS, _MOST_SHOWN = 8, 3
+_MOST_WORDS, _MOST_SHOWN, _MOST_ASKED = 8, 3, 8
+_LONGEST_WORD = 40
 
 
 def ask_for_unread_locks(view: View, part: Part) -> None:
@@ -21,30 +22,39 @@ def ask_for_unread_locks(view: View, part: Part) -> None:
 
     If Locked is read from one column, skip columns of reasons or times. If it is built from a pattern, skip all.
     """
-    origin = part.origin("Locked")
-    for column in view.profiles:
+    origin, asked = part.origin("Locked"), 0
+    for column in _unread(view, part):
         is_state = all(fold(word) in LOCKED for word in column.distinct)
-        is_detail = origin is not None and (not is_state or part.source("Locked") is None)
-        if is_detail or not _may_lock(column) or _is_used(part, column.header):
+        if origin is not None and (not is_state or part.source("Locked") is None):
             continue
-        open = [word for word in column.distinct if _is_open(word) or (column.is_dated and fold(word) in NO_DATE)]
+        open = {word for word in column.distinct if _is_open(word) or (column.is_dated and fold(word) in NO_DATE)}
         locked = [word for word in column.distinct if word not in open]
-        if locked and len(open) <= _MOST_WORDS and all(map(fits_filters, open)):
-            _ask(part, column, locked, open, "" if is_state else "|as(Yes)")
+        if not locked or len(open) > _MOST_WORDS or not all(map(fits_filters, open)):
+            continue
+        if asked == _MOST_ASKED:
+            part.evidence.append(f"Further columns may say who is locked out, such as {column.header}")
+            return
+        unread = [word for word in column.distinct if word in open]
+        _ask(part, column, locked, unread, "" if is_state else "|as(Yes)")
+        asked += 1
+
+
+def _unread(view: View, part: Part) -> list[Profile]:
+    """Return the columns of locks, except those that are read, ignored, or offered by a question.
+
+    Columns are ignored because another content reads them.
+    """
+    patterns = " ".join(part.shape.get("join", {}).values())
+    asked = [choice.value for question in part.questions for choice in question.choices]
+    used = {*part.columns, *part.shape.get("ignore", []), *asked}
+    columns = [each for each in view.profiles if each.header not in used and _may_lock(each)]
+    return [each for each in columns if not any(f"{sign}{each.header}{end}" in patterns for sign, end in _PLACES)]
 
 
 def _may_lock(column: Profile) -> bool:
     words = words_of(column.header)
     is_about = bool(words & LOCKS) and not words & _ABOUT_LOCKS and not is_feature(column.header)
     return is_about and bool(column.values) and not column.is_secret
-
-
-def _is_used(part: Part, header: str) -> bool:
-    """Return whether a column is read, ignored because another content reads it, or offered by a question."""
-    patterns = " ".join(part.shape.get("join", {}).values())
-    asked = any(choice.value == header for question in part.questions for choice in question.choices)
-    used = [*part.columns, *part.shape.get("ignore", [])]
-    return asked or header in used or any(f"{sign}{header}{end}" in patterns for sign, end in _PLACES)
 
 
 _PLACES = (("{", "|"), ("{", "}"), ("|or(", ")"))
@@ -56,8 +66,10 @@ def _is_open(word: str) -> bool:
 
 def _ask(part: Part, column: Profile, locked: list[str], open: list[str], filters: str) -> None:
     header, other = column.header, part.source("Locked")
-    count = counted(sum(cell.strip() in locked for cell in column.cells), "account")
-    text = f"{header} is {', '.join(locked[:_MOST_SHOWN])} for {count}, but is not read. Does this mean locked?"
+    words, cells = set(locked), column.cells
+    count = counted(sum(cell.strip() in words for cell in cells), "account")
+    shown = ", ".join(word[:_LONGEST_WORD] for word in locked[:_MOST_SHOWN])
+    text = f"{header} is {shown} for {count}, but is not read. Does this mean locked?"
     unless = "".join(f"|unless({header}={word})" for word in open)
     pattern = f"{{{header}{unless}{filters}{f'|or({other})' if other else ''}}}"
     yes = f"Yes, by {header} or {other}" if other else f"Yes, by {header}"

@@ -32,7 +32,7 @@ RECORDS: dict[str, Any] = {
     "empty members": {"groups": {}, "users": [], "roles": {"admin": {}}},
 }
 TEXTS = {
-    "bar in a header": "User|x,Group\nada,Staff\nada,Admins\nbob,Staff\n",
+    "bar in a header": "User|X,Group\nada,Staff\nada,Admins\nbob,Staff\n",
     "only separators": "user,groups\n;,;;\n|,;\n",
     "only invisible characters": "user,role\n\u200b,\u200b\n\ufeff,\u200b\n",
     "capitals of other lengths": "user\u0131,\u01c5ole,stra\u00dfe\nADA,\u0130,\u00df\nada,i\u0307,SS\n",

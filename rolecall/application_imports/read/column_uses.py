@@ -1,7 +1,9 @@
 """Determine what becomes of each column of a file: it is read, kept as a detail, ignored, or not read."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from enum import StrEnum
+from itertools import islice
 from typing import NamedTuple
 
 from rolecall.application_imports.read.columns import ALIASES, HAS_METADATA
@@ -37,17 +39,23 @@ class Section(NamedTuple):
     shape: FileShape
 
 
+# Brackets of a path that are looked at: no real path has more lists inside lists.
+_DEEPEST = 20
+
+
 def uses_of(headers: Sequence[str], sections: Sequence[Section]) -> dict[str, Use]:
     """Return what becomes of each column of a file from which all these contents are read."""
     given = [_fields_in(headers, section) for section in sections]
+    ignored = [{*map(same_header, section.shape.ignore)} for section in sections]
+    unpivoted = [{header for header in headers if _is_in_matrix(header, each)} for each in map(_in_matrix, sections)]
     uses = {}
     for header in headers:
         fields: dict[str, list[str]] = {}
         for section, found in zip(sections, given, strict=True):
             for field in found.get(same_header(header), []):
                 fields.setdefault(field, []).append(section.content)
-        uses[header] = _read(fields) if fields else _unread(header, sections)
-    return {header: _read_by_path(header, use, uses) for header, use in uses.items()}
+        uses[header] = _read(fields) if fields else _unread(header, sections, ignored, unpivoted)
+    return _with_paths(uses)
 
 
 def _read(fields: Mapping[str, Sequence[str]]) -> Use:
@@ -58,24 +66,36 @@ def _read(fields: Mapping[str, Sequence[str]]) -> Use:
     return Use(Fate.READ, ", ".join(f"{' and '.join(each)}{of}" for of, each in by_contents.items()))
 
 
-def _unread(header: str, sections: Iterable[Section]) -> Use:
+def _unread(
+    header: str, sections: Sequence[Section], ignored: Sequence[Set[str]], unpivoted: Sequence[Set[str]]
+) -> Use:
+    """Return what becomes of a column that gives no field. Each section has its ignored and unpivoted columns."""
     if secret_headers([header], [name for section in sections for name in section.shape.keep]):
         return Use(Fate.IGNORED, "it looks like a secret")
-    keeping = [section for section in sections if section.content in HAS_METADATA]
-    kept = [each for each in keeping if same_header(header) not in map(same_header, each.shape.ignore)]
-    kept = [each for each in kept if not _is_in_matrix(header, each)]
+    name = same_header(header)
+    kept = [
+        section
+        for section, left_out, across in zip(sections, ignored, unpivoted, strict=True)
+        if section.content in HAS_METADATA and name not in left_out and header not in across
+    ]
     if kept:
         return Use(Fate.KEPT, f"detail of {' and '.join(_DETAILS[each.content] for each in kept)}")
-    is_ignored = any(same_header(header) in map(same_header, each.shape.ignore) for each in sections)
+    is_ignored = any(name in left_out for left_out in ignored)
     return Use(Fate.IGNORED, "it is left out") if is_ignored else Use(Fate.NOT_READ, "")
 
 
-def _read_by_path(header: str, use: Use, uses: Mapping[str, Use]) -> Use:
-    """Count a list of objects as read if a path into the list, such as groups[].name, is read; else return `use`."""
-    if use.fate == Fate.READ:
-        return use
-    inside = [name for name, each in uses.items() if name.startswith(f"{header}[") and each.fate == Fate.READ]
-    return Use(Fate.READ, f"through {' and '.join(inside)}") if inside else use
+def _with_paths(uses: Mapping[str, Use]) -> dict[str, Use]:
+    """Count a list of objects as read if a path into the list, such as groups[].name, is read."""
+    inside: dict[str, list[str]] = {}
+    for path in [header for header, use in uses.items() if use.fate == Fate.READ]:
+        for bracket in islice(re.finditer(r"\[", path), _DEEPEST):
+            inside.setdefault(path[: bracket.start()], []).append(path)
+    return {
+        header: Use(Fate.READ, f"through {' and '.join(inside[header])}")
+        if header in inside and use.fate != Fate.READ
+        else use
+        for header, use in uses.items()
+    }
 
 
 def _fields_in(headers: Sequence[str], section: Section) -> dict[str, list[str]]:
@@ -94,7 +114,8 @@ def _fields_in(headers: Sequence[str], section: Section) -> dict[str, list[str]]
 def _given(headers: Sequence[str], section: Section) -> Iterator[tuple[str, str]]:
     content, columns, shape = section
     present = {same_header(header) for header in headers}
-    across = [header for header in headers if _is_in_matrix(header, section)]
+    matrix = _in_matrix(section)
+    across = {header: None for header in headers if _is_in_matrix(header, matrix)}
     mapped = {same_header(header): field for header, field in columns.items()}
     made = set()
     for header in headers:
@@ -119,10 +140,10 @@ def _named_like_fields(
     """Yield the columns that `lay_out` reads because they are named like a field, with their fields."""
     known = _names_of_fields(content)
     taken = {*map(same_header, mapped.values()), *made}
-    ignored = set(map(same_header, shape.ignore))
+    used = {*mapped, *map(same_header, shape.ignore)}
     for header in headers:
         field = known.get(same_header(header))
-        if field and same_header(field) not in taken and same_header(header) not in {*mapped, *ignored}:
+        if field and same_header(field) not in taken and same_header(header) not in used:
             yield header, field
 
 
@@ -135,14 +156,23 @@ def is_named_like_field(content: Content, header: str) -> bool:
     return same_header(header) in _names_of_fields(content)
 
 
-def _is_in_matrix(header: str, section: Section) -> bool:
-    """Return whether a matrix unpivots a column: by default, all columns that are neither kept nor mapped."""
+class _Matrix(NamedTuple):
+    """The columns that a matrix unpivots or, if `is_rest`, the only ones that it does not."""
+
+    names: set[str]
+    is_rest: bool
+
+
+def _in_matrix(section: Section) -> _Matrix:
+    """Return which columns a matrix unpivots: by default, all columns that are neither kept nor mapped."""
     matrix = section.shape.unpivot
-    if matrix is None:
-        return False
-    if matrix.columns:
-        return same_header(header) in map(same_header, matrix.columns)
-    return same_header(header) not in {*map(same_header, matrix.keep), *map(same_header, section.columns)}
+    if matrix is None or matrix.columns:
+        return _Matrix({*map(same_header, matrix.columns if matrix else ())}, is_rest=False)
+    return _Matrix({*map(same_header, matrix.keep), *map(same_header, section.columns)}, is_rest=True)
+
+
+def _is_in_matrix(header: str, matrix: _Matrix) -> bool:
+    return (same_header(header) in matrix.names) is not matrix.is_rest
 
 
 def beside(shape: FileShape) -> dict[str, list[tuple[str, str]]]:

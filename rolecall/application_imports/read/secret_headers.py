@@ -41,11 +41,17 @@ def without_nested_secrets(frame: pl.DataFrame, columns: Mapping[str, int], shap
         return frame
     # Test all columns in one query, because each query has a fixed cost.
     has_json = frame.select(pl.col(name).str.contains(_MEMBER).any() for name in names).row(0)
-    masked = [_masked(frame.get_column(name)) for name, is_json in zip(names, has_json, strict=True) if is_json]
-    return frame.with_columns(masked)
+    nested = [name for name, is_json in zip(names, has_json, strict=True) if is_json]
+    masked = _masked(pl.concat(frame.get_column(name).alias("cell") for name in nested)) if nested else {}
+    if not masked:
+        return frame
+    has_secret = frame.select(pl.col(name).is_in([*masked]).any() for name in nested).row(0)
+    secret = [name for name, is_secret in zip(nested, has_secret, strict=True) if is_secret]
+    return frame.with_columns(frame.get_column(name).replace(masked) for name in secret)
 
 
-def _masked(cells: pl.Series) -> pl.Series:
+def _masked(cells: pl.Series) -> dict[str, str]:
+    """Map the cells with secrets to their masked texts."""
     texts = cells.filter(cells.str.contains(_MEMBER)).unique()
     # Decode only cells that may have secrets. An outline is the JSON of a cell with dummy values. Test outlines
     # instead of cells, because most cells of a column have the same outline.
@@ -57,8 +63,7 @@ def _masked(cells: pl.Series) -> pl.Series:
     if pairs:
         suspected |= texts.str.contains_any(pairs)
     found = texts.filter(suspected)
-    masked = {text: hidden for text in found if (hidden := mask_json(text)) != text}
-    return cells.replace(masked) if masked else cells
+    return {text: hidden for text in found if (hidden := mask_json(text)) != text}
 
 
 def _may_have_secrets(outline: str) -> bool:

@@ -211,12 +211,14 @@ class ShapedTable:
         across = self.across(matrix)
         if not across:
             raise BrokenFile("shape.unpivot keeps every column of the file, so no column is left for the matrix")
-        index = ["line", *(str(i) for i in range(len(self.headers)) if str(i) not in across)]
+        crossed = set(across)
+        index = ["line", *(str(i) for i in range(len(self.headers)) if str(i) not in crossed)]
         cell = pl.col("cell").str.strip_chars()
         nothing = {""} if matrix.cells != "Access" else {"", *NO_ACCESS} - {word.strip().lower() for word in words}
         # Most cells of a matrix are blank: drop them column by column, before the others become rows.
         lists = {self.at(column, "split"): (column, separator) for column, separator in separators.items()}
-        frames = {position: self._cells(position, index) for position in across}
+        kept = [self.frame.get_column(each) for each in index]
+        frames = {position: self._cells(position, kept) for position in across}
         for position, (column, separator) in lists.items():
             frames[position] = self._values(frames[position], column, separator, conditions)
         frame = pl.concat(frames.values()).filter(~cell.str.to_lowercase().is_in(list(nothing)))
@@ -229,10 +231,16 @@ class ShapedTable:
         self.make(matrix.cells, pl.col("cell"))
         self.frame = self.frame.drop("header", "cell")
 
-    def _cells(self, position: str, index: list[str]) -> pl.DataFrame:
-        """Return a row for each non-blank cell of a column: the columns `index`, the header and the cell."""
-        header = pl.lit(self.headers[int(position)]).alias("header")
-        return self.frame.select(*index, header, pl.col(position).alias("cell")).filter(pl.col("cell") != "")
+    def _cells(self, position: str, kept: Iterable[pl.Series]) -> pl.DataFrame:
+        """Return a row for each non-blank cell of a column: the columns `kept`, the header and the cell.
+
+        Filter the columns one by one, because a query for each of thousands of columns would take seconds.
+        """
+        cells = self.frame.get_column(position).alias("cell")
+        is_filled = cells != ""
+        cells = cells.filter(is_filled)
+        header = pl.Series("header", [self.headers[int(position)]]).new_from_index(0, len(cells))
+        return pl.DataFrame([*(each.filter(is_filled) for each in kept), header, cells])
 
     def _values(
         self, cells: pl.DataFrame, column: str, separator: str, conditions: Iterable[RowCondition]
