@@ -166,8 +166,10 @@ class _Matrix(NamedTuple):
 def _in_matrix(section: Section) -> _Matrix:
     """Return which columns a matrix unpivots: by default, all columns that are neither kept nor mapped."""
     matrix = section.shape.unpivot
-    if matrix is None or matrix.columns:
-        return _Matrix({*map(same_header, matrix.columns if matrix else ())}, is_rest=False)
+    if matrix is None:
+        return _Matrix(set(), is_rest=False)
+    if matrix.columns:
+        return _Matrix({*map(same_header, matrix.columns)}, is_rest=False)
     return _Matrix({*map(same_header, matrix.keep), *map(same_header, section.columns)}, is_rest=True)
 
 
