@@ -44,12 +44,19 @@ def ask_for_group_names(view: View, parts: Sequence[Part]) -> None:
             )
         asked = {word for each in part.questions for choice in each.choices for word in choice.value.split(SEPARATOR)}
         spaced = [name for name in names if is_spaced(name)]
+        addressed = [name for name in names if "@" in name]
+        are_addresses = len(addressed) > 1 and 2 * len(addressed) > len(names)
         found = [
             name
             for name in names
             if name not in owners
             and name not in asked
-            and (looks_like_group(name) or (name in spaced and 2 * len(spaced) < len(names)))
+            and (
+                looks_like_group(name)
+                or (name in spaced and 2 * len(spaced) < len(names))
+                # Where accounts are named by their addresses, another name is often that of a group.
+                or (are_addresses and "@" not in name)
+            )
         ]
         if found:
             _ask(part, held.header, found[:_MOST_NAMED])

@@ -33,6 +33,8 @@ _PERSONAL = OTHER_PEOPLE | {
     "skill", "question", "answer", "contact", "reference", "dependent", "child", "comment", "note", "custom",
     "description", "desc",
 }  # fmt: skip
+# Words in headers of credentials, such as `access_key_1_active`: they are not access.
+_KEYS = {"key", "keys", "cert", "certificate", "token"}
 _STATES = {"status", "state", "active", "enabled", "suspended", "disabled", "locked"}
 _PLACES = SCOPES | {"course", "courses", "cohort", "module", "site", "location", "department", "company", "school"}
 _NUMBER = re.compile(r"\d+")
@@ -90,7 +92,7 @@ def numbered_pairs(view: View) -> NumberedPairs | None:
     series = list(_numbered(view))
     candidates = _Candidates(series)
     for words in _LEVELS:
-        for levels in [each for each in series if words_of(each.name) & words]:
+        for levels in [each for each in series if words_of(each.name) & words and not words_of(each.name) & _KEYS]:
             if held := candidates.for_levels(levels):
                 best = min(held, key=lambda each: _rank(each, levels))
                 others = [each for each in series if each not in (best, levels) and _is_among(each, best, levels)]
