@@ -26,8 +26,9 @@ CREATE TABLE accounts (
 CREATE INDEX ON accounts (identity_id) WHERE identity_id IS NOT NULL;
 CREATE INDEX ON accounts (application_id, match, username);
 
--- The number of times that matches of the application's accounts changed. It is part of the names of stored lists of
--- accounts by match. Matching takes the lock of `accounts/matching.py` first, so that no transaction waits for these rows.
+-- How many times matches of an application's accounts have changed. The names of stored lists of accounts contain this
+-- number, so a new matching invalidates these lists. Matching first takes an advisory lock (`take_turn` in
+-- accounts/matching.py), so that no transaction waits for a lock on these rows.
 CREATE TABLE matchings (
     application_id uuid PRIMARY KEY,
     number         bigint NOT NULL

@@ -13,7 +13,7 @@ CREATE TABLE previewed_changes (
     change     text NOT NULL,
     name       text NOT NULL,
     row        json NOT NULL,
-    -- The other version of an altered row.
+    -- For an altered row: the row before the change; `row` is the row after it.
     other      json,
     PRIMARY KEY (preview_id, position)
 );

@@ -20,8 +20,8 @@ ALTER TABLE exception_approvals ALTER COLUMN recorder_id SET NOT NULL;
 -- deleted only in duties/actions.py.
 ALTER TABLE duty_holders DROP CONSTRAINT duty_holders_duty_id_fkey;
 
--- Add the reports that only new databases had. A report is not added if its name is in use or was used by a deleted
--- report.
+-- Add the built-in reports that so far only new databases got. Skip a report if its name is in use, or was used by
+-- a deleted report.
 ALTER TABLE reports DISABLE TRIGGER USER;
 INSERT INTO reports (id, name, description, list, filters, period, created_date)
 SELECT gen_random_uuid(), shipped.name, shipped.description, shipped.list, shipped.filters::jsonb, 'Now', now()
