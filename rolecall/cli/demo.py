@@ -115,7 +115,10 @@ def _check(folder: Path) -> None:
     if (folder / _UNFINISHED).exists():
         _wipe(folder)
     elif (folder / "postgres").exists() and not (folder / _TOKEN_FILE).exists():
-        raise CannotRun(f"The data folder {folder} contains a service, not a demo; choose another with --data-dir")
+        raise CannotRun(
+            f"The data folder {folder} belongs to a real installation, not to a demo; choose another folder with"
+            " --data-dir"
+        )
 
 
 def _wipe(folder: Path) -> None:

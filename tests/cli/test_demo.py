@@ -246,7 +246,7 @@ def test_demo_refuses_the_folder_of_a_real_service(tmp_path: Path) -> None:
     refused = rolecall("demo", "--data-dir", tmp_path)
 
     assert refused.returncode == 1
-    assert "contains a service, not a demo" in refused.stderr
+    assert "belongs to a real installation, not to a demo" in refused.stderr
 
 
 def test_sample_people_and_files_are_deterministic() -> None:
