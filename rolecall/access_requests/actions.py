@@ -1,8 +1,8 @@
 """Create access requests, respond to them, and move them from one status to the next.
 
-Each verb locks its request, checks that the status allows the move and that the caller may make it, and then moves the
-request. The moves are in `model.py`, their statements in `moving.py`, and the rules on who may make them in
-`permitted.py`.
+Each action locks its request, checks that the status allows the move and that the caller may make it, and then changes
+the status. `model.py` lists the moves, `moving.py` has their SQL, and `permitted.py` has the rules on who may make
+them.
 """
 
 from datetime import datetime

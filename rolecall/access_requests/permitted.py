@@ -2,8 +2,9 @@
 
 The scope of an API token decides what it may do; a token of a person who is not an administrator may do only what that
 person may do. What a person may do depends on their role and on their relation to the request: reporter, reviewer,
-assignee or provisioner of the application. Separation of duties applies to all people and to tokens that they own; only
-an administrator who is alone (`Standing.is_alone`) may decide despite it.
+assignee or provisioner of the application. Separation of duties applies to all people and to tokens that they own. With
+the setting `singleHanded`, the only active administrator may still decide if no other active person is asked to respond
+(`Standing.is_alone`).
 """
 
 from collections.abc import Sequence

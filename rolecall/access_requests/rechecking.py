@@ -46,10 +46,10 @@ class RecordedConflict(msgspec.Struct, frozen=True):
 
 
 class StoredRequest(msgspec.Struct, frozen=True):
-    """A stored request in the form of a new one, with the access that reviewers may have lowered.
+    """A stored request as a `NewRequest`, to check it again. It has the lowered access where reviewers lowered it.
 
-    `items` are the ids of its related items, such as its personnel event. `recorded` are the conflicts that are
-    recorded for it, by rule and person.
+    `items` are the ids of its related items, such as its personnel event. `recorded` maps rules and people to the
+    conflicts that are recorded for the request.
     """
 
     id: UUID

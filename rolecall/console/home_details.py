@@ -150,7 +150,7 @@ class OwnMove(msgspec.Struct, frozen=True):
 
 
 async def own_move(db: Db, person_id: UUID, held: Sequence[ApplicationAccess], now: datetime) -> OwnMove | None:
-    """Return the next change of role of a person, with its effects; None if no change is planned."""
+    """Return a person's next role transition and the access that it changes; None if none is planned."""
     found = await fetch_rows(
         db,
         """SELECT e.id, e.number, e.needed_on, coalesce(e.changes ->> 'department', '') AS department

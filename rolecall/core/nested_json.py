@@ -1,4 +1,8 @@
-"""Decode JSON that others wrote: nested so deeply that recursive functions would fail, or with repeated names."""
+"""Decode untrusted JSON, with two safeguards.
+
+JSON that is nested so deeply that recursive functions would exceed the recursion limit is rejected, and all values of a
+repeated name are kept.
+"""
 
 import json
 from typing import Any

@@ -103,7 +103,10 @@ def read_already(items: Sequence[T]) -> Whole[T]:
 
 
 class Listing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """How to query a list. If a filter is not in `facets`, the matching rows are counted through an index."""
+    """How to query a list.
+
+    Filters in `facets` have stored totals. With any other filter, the matching rows are counted through an index.
+    """
 
     table: str
     row: str

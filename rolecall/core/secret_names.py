@@ -196,7 +196,7 @@ def mask_json(text: str) -> str:
 
 
 def _mask_members(text: str) -> str:
-    """Hide secrets in members of JSON that is truncated or inside other text."""
+    """Redact secret values in JSON that is truncated or embedded in other text."""
     parts: list[str] = []
     done = at = 0
     while found := _MEMBER.search(text, at):
@@ -224,7 +224,7 @@ def _mask_string(quoted: str) -> str:
 
 
 def mask_text(text: str) -> str:
-    """Hide the values after names that look like names of secrets, in JSON or in plain text."""
+    """Redact the values of names that look like names of secrets, in JSON or in plain text such as `password=…`."""
     masked = _ASSIGNED.sub(_hide, mask_json(text))
     # CSV doubles quotes inside a cell.
     single = masked.replace('""', '"')

@@ -234,7 +234,10 @@ def _permission(p: DemoPermission) -> tuple[str, ...]:
 
 
 def _members(application: Application, group: str, users: Iterable[Employee]) -> list[str]:
-    """Return the usernames in a group. Heads of departments are in a group of `leads`, not directly in its parent."""
+    """Return the usernames of a group's members.
+
+    Only department heads are in the groups of `leads`; they are not direct members of the parents of these groups.
+    """
     departments = application.groups[group][1]
     above = {application.parents[lead] for lead in application.leads}
     members = [

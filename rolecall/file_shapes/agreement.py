@@ -20,7 +20,10 @@ _STATUSES = ("Active", "Locked")
 
 
 def leave_out_listed_users(files: Sequence[ReadFile]) -> None:
-    """Drop the users of a file of grants if another file lists these accounts, with one row for each."""
+    """Do not read users from a file of grants if another file is the list of these accounts.
+
+    That file has most of the accounts, each in one row, and a status if the grants have one.
+    """
     lists = [file for file in files if _names_users(file, is_once=True)]
     for file in files:
         if len(file.parts) > 1 and _names_users(file, is_once=False) and any(_lists(each, file) for each in lists):

@@ -134,11 +134,11 @@ def read_as(
     section: Callable[[int], Json],
     taken: Sequence[Content],
 ) -> None:
-    """Read a column as groups or permissions: change the contents of the file and their sections in the draft.
+    """Read a further column as groups or permissions: update `file` and its sections in the draft in place.
 
-    If the content already reads other columns and cannot read this one with them, this one replaces them.
-    `section` returns the section of a content by its position. `taken` are the contents of other files, sheets and
-    lists.
+    If the content already reads other columns and cannot read them together with this one, this column replaces them.
+    `section` maps the position of a content in the file to its section in the draft. `taken` lists the contents that
+    other files, sheets and lists already provide.
     """
     sign = column.may_be_access
     parts = _parts_of(file, column, section)

@@ -1,4 +1,4 @@
-"""Choose the columns of groups and usernames for memberships, and leave out values that mean no group."""
+"""Choose the group column and the username column of memberships, and leave out values that mean no group."""
 
 import re
 from collections.abc import Iterable, Sequence, Set

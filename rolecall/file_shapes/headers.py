@@ -170,7 +170,10 @@ def known_words(cells: Iterable[str]) -> int:
 
 
 def _has_values(row: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether a cell of a line occurs again in its column, as values do. Ignore repeated lines."""
+    """Return whether a cell of a line recurs in its column, which shows that the line has values and is not a header.
+
+    Ignore lines that are equal to it.
+    """
     others = [other for other in rows if other != row]
     cells = [(n, cell) for n, cell in enumerate(row[:_MOST_COUNTED]) if cell.strip()]
     return any(other[n] == cell for other in others for n, cell in cells if n < len(other))

@@ -28,7 +28,10 @@ _BLANK = ("", "[]", "{}")
 
 
 def with_json_lists(table: SampleTable) -> SampleTable:
-    """Return the table with columns of JSON lists of texts, or of objects that map names to access, in `lists`."""
+    """Return the table with more columns in `lists`.
+
+    These are columns whose cells are JSON lists of strings, or JSON objects that map names to access.
+    """
     cells = {
         header: [row[i].strip() for row in table.rows if i < len(row) and row[i].strip() not in _BLANK]
         for i, header in enumerate(table.headers)

@@ -234,9 +234,10 @@ def _are_grants(view: View, columns: list[Profile]) -> bool:
 
 
 def _are_marked(view: View, ticked: Sequence[Profile]) -> bool:
-    """Return whether the file lists accounts and the `ticked` columns are adjacent, most of them with marks such as X.
+    """Return whether the file has one row per account and adjacent `ticked` columns, most of them with marks such as X.
 
-    All other columns may then describe the accounts. Yes and no do not count as marks: they may describe accounts too.
+    In such a file, any number of other columns may describe the accounts. Yes and no do not count as marks, because
+    columns that describe accounts contain them too.
     """
     first, last = (ticked[0].position, ticked[-1].position) if ticked else (0, 0)
     marked = [each for each in ticked if _MARKS.intersection(map(fold, each.distinct))]

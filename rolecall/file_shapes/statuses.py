@@ -201,7 +201,10 @@ def _add_end(part: Part, filled: str) -> None:
 
 
 def _ask_for_past(view: View, part: Part, column: Profile, format: str) -> None:
-    """Ask about accounts whose last day has passed if the status columns together do not say that they are inactive."""
+    """Ask whether accounts are still active whose last day has passed.
+
+    Do not ask about accounts that the status columns already call inactive.
+    """
     pattern: str = part.shape["join"]["Active"]
     columns = [each for each in view.profiles if f"{{{each.header}|else(" in pattern]
     inactive = set[int]().union(*map(inactive_rows, columns))

@@ -74,7 +74,7 @@ async def try_lock(db: Db) -> bool:
     return bool(await fetch_value(db, "SELECT pg_try_advisory_xact_lock(hashtext('notifications'), 0)"))
 
 
-# An unconfirmed e-mail is not used: it may belong to another person.
+# Do not send to an unconfirmed e-mail address: it may belong to another person.
 _CLAIM = f"""
     WITH usable AS MATERIALIZED (
         -- Try a failing channel with one message at a time.

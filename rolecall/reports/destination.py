@@ -104,7 +104,7 @@ class FileBeingWritten:
         self._file.write(piece)
 
     def finish(self) -> None:
-        """Write the whole file to disk if it is local, and close it under its temporary name."""
+        """Close the temporary file; if it is local, fsync it first."""
         if isinstance(self._files, LocalFileSystem):
             # Without fsync, a power failure could leave an incomplete file under its final name.
             self._file.flush()

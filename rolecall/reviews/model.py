@@ -190,7 +190,7 @@ class ItemFact(StrEnum):
 
 
 class Drift(StrEnum):
-    """What imports have shown about an item since the review was opened."""
+    """How imports have changed the access of an item since the review was opened."""
 
     UNCHANGED = "Unchanged"
     CHANGED = "Changed"

@@ -112,7 +112,7 @@ class LdapConnection(SourceConnection):
         return made
 
     async def run(self, function: Callable[..., T], *args: Any, **named: Any) -> T:
-        """Call a function in the thread of this connection; turn an error of the library into SourceFailed."""
+        """Call a function on this connection's thread; convert LDAP errors to SourceFailed."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._thread, partial(function, *args, **named))

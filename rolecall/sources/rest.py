@@ -155,7 +155,7 @@ def _refuse_errors(value: Any, records: list[Any]) -> None:
 
 
 def _refuse_other_paging(content: SourceContent, answer: JsonAnswer, progress: Progress) -> None:
-    """Reject a list whose last page refers to a next page in a paging style that is not configured."""
+    """Raise SourceFailed if what should be the last page refers to a next page: the configured paging is wrong."""
     # Paging by number ends with an empty page or at the total, so ignore references to a next page.
     if content.paging in BY_NUMBER:
         return

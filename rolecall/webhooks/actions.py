@@ -1,4 +1,4 @@
-"""Write webhooks and their deliveries, and accept callbacks."""
+"""Create, change, test and delete webhooks, resend and delete their deliveries, and accept callbacks."""
 
 import hashlib
 from datetime import datetime, timedelta

@@ -52,9 +52,9 @@ class HoldingComparison:
         self.stale: set[Content] = set()
 
     async def changes(self) -> AsyncIterator[ChangeSet | Doubt]:
-        """Yield the changes of a few parts at a time; the last yield also has the changes of groups and permissions.
+        """Yield one change set for every few parts; the last one also has the changes of groups and permissions.
 
-        If the changes are doubtful, yield a Doubt and stop.
+        If the changed lines are not enough to compare a content, yield a Doubt and stop.
         """
         await self.groups.load()
         await self.catalogue.load()
