@@ -13,7 +13,7 @@ class Scope(StrEnum):
     IMPORTS_READ = "imports:read"
     IMPORTS_WRITE = "imports:write"
     IDENTITIES_READ = "identities:read"
-    # Needed to change people and their supervisors, also through imports of an identity source.
+    # Needed to change people and their supervisors, including through imports of an identity source.
     IDENTITIES_WRITE = "identities:write"
     PERSONNEL_EVENTS_READ = "personnel-events:read"
     PERSONNEL_EVENTS_WRITE = "personnel-events:write"
@@ -39,7 +39,7 @@ SCOPE_DESCRIPTIONS = {
     Scope.IMPORTS_READ: "See imports with their files, logs and changes",
     Scope.IMPORTS_WRITE: "Upload files, and start, cancel, continue and roll back imports",
     Scope.IDENTITIES_READ: "See people and their access",
-    Scope.IDENTITIES_WRITE: "Change people and their supervisors, also by imports from the source of people",
+    Scope.IDENTITIES_WRITE: "Change people and their supervisors, including by imports from the source of people",
     Scope.PERSONNEL_EVENTS_READ: "See and preview personnel events",
     Scope.PERSONNEL_EVENTS_WRITE: "Create, assign, change and cancel personnel events",
     Scope.ACCESS_REQUESTS_READ: "See access requests, access models and stand-ins",

@@ -212,7 +212,7 @@ APPROVERS = """(SELECT json_agg(json_strip_nulls(json_build_object(
     FROM responses s WHERE s.request_id = {request} AND s.type = 'Approve' AND s.response = 'Approved')"""
 # The requests that explained access at some time from `begin` to `as_of`. A request explains access from its resolution
 # until it is reopened or canceled, or until a later request removes the access (from the same account, if both name
-# one). It explains access under all later names of the entitlement, and a membership in a group also if the header of
+# one). It explains access under all later names of the entitlement, and a membership in a group even if the header of
 # the group has changed. `people` is a condition on `r`.
 GRANTING_REQUESTS = f"""
     WITH fulfilled AS MATERIALIZED (

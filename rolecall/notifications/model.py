@@ -347,7 +347,7 @@ def _moved(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo, s
         if count == 0:
             break
         count -= reminders.is_counted(day)
-        # Keep the time of day in the zone, also when daylight saving time begins or ends.
+        # Keep the time of day in the zone, even when daylight saving time begins or ends.
         local = datetime.combine(day, local.timetz())
     return local.astimezone(moment.tzinfo)
 

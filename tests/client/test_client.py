@@ -1,4 +1,4 @@
-"""Test the client against a service with two API processes, also while one of them restarts."""
+"""Test the client against a service with two API processes, even while one of them restarts."""
 
 import os
 import signal

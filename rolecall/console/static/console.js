@@ -64,7 +64,7 @@ function offerSorting(root) {
   }
 }
 
-// Show how many rows are selected, also on the buttons.
+// Show how many rows are selected, including on the buttons.
 const ticks = () => [...document.querySelectorAll("[data-rows] .tick input")];
 
 function countSelected() {
