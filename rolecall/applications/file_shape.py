@@ -178,7 +178,7 @@ _UNKNOWN = re.compile(r"\|\s*([a-z]+(?:\([^()]*\))?)\s*(?=\||$)")
 
 
 def pattern_parts(pattern: str) -> list[str | Placeholder]:
-    """Split a pattern such as `{first|lower}.{last|lower}` into texts and placeholders; raise ValueError if invalid."""
+    """Split a pattern such as `{first|lower}.{last}` into strings and placeholders; raise ValueError if invalid."""
     pieces = _PLACEHOLDER.split(pattern)
     parts: list[str | Placeholder] = []
     for number, piece in enumerate(pieces):

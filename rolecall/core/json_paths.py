@@ -41,7 +41,7 @@ def value_at(value: object, path: str) -> object:
 
 @lru_cache(maxsize=10_000)
 def _step(text: str) -> tuple[str, list[str]]:
-    """Split `name[a][b]` into the name and the texts in the brackets at its end."""
+    """Split `name[a][b]` into the name and the strings in the brackets at its end."""
     *before, end = text.split("]")
     brackets: list[str] = []
     while before and not end:

@@ -194,7 +194,7 @@ DESCRIPTIONS = (
 
 
 class Hook(NamedTuple):
-    """A webhook receiver and its response; `callbacks` are the texts it posts back later."""
+    """A webhook receiver and its response; `callbacks` are the strings that it posts back later."""
 
     name: str
     path: str

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-# The separator that is written between the fields of a line; it does not occur in texts.
+# The separator that is written between the fields of a line; it does not occur in values.
 SEPARATOR = "\x1f"
 _RULE = re.compile(r"\s*[-=]{2,}(?:[ +]+[-=]+)*\s*")
 _DASHES = re.compile(r"[-=]+")

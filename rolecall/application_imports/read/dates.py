@@ -49,7 +49,7 @@ _EXCEL_EPOCH = 25_569
 
 
 class ReadDates(NamedTuple):
-    """The texts of a column, in which recognized dates are in ISO 8601, and notes about the column for the log."""
+    """The values of a column, in which recognized dates are in ISO 8601, and notes about the column for the log."""
 
     texts: pl.Series
     notes: list[str]

@@ -25,7 +25,7 @@ _FILTERS = {
 
 
 def pattern_in_words(pattern: str) -> str:
-    """Return the columns and texts of a pattern; parentheses after a column say what is done to its value."""
+    """Return the columns and fixed strings of a pattern; parentheses after a column say what is done to its value."""
     parts = [part for part in pattern_parts(pattern) if isinstance(part, Placeholder) or part.strip()]
     *first, last = [_described(part) if isinstance(part, Placeholder) else f"“{part.strip()}”" for part in parts]
     return f"{', '.join(first)} and {last}" if first else last

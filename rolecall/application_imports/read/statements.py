@@ -186,7 +186,7 @@ def _accesses(table: ReadTable) -> Iterator[str]:
 
 
 def _meanings(table: ReadTable, read: pl.DataFrame, field: str, column: str, words: Mapping[object, str]) -> str:
-    """List the texts of a field with their counts, by the value that each is read as."""
+    """List the raw values of a field with their counts, by the value that each is read as."""
     layout = lay_out(table.group.content, table.shaped.headers, table.group.columns, table.shape, table.shaped.made)
     texts = table.shaped.frame.select("line", text=pl.col(str(layout.fields[field])).str.strip_chars())
     pairs = read.select("line", column).join(texts.unique("line", keep="first"), on="line", maintain_order="left")

@@ -130,7 +130,7 @@ def _text(value: str, style: int = 0) -> str:
 
 def _shortened(value: str) -> str:
     """Cut text to the limit of a cell, which spreadsheets count in UTF-16 code units."""
-    # Avoid encoding short texts: a character has at most two code units.
+    # Avoid encoding short strings: a character has at most two code units.
     if len(value) * 2 < _LONGEST_TEXT:
         return value
     units = value.encode("utf-16-le")
