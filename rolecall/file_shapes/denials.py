@@ -20,7 +20,19 @@ _NO = ("No", "N", "False", "0")
 _GRANTED = {"grant", "granted", "allow", "allowed", "permit", "permitted"}
 _DENIED = {"deny", "denied", "disallow", "disallowed", "revoke", "revoked", "prohibit", "prohibited"}
 _SAYS_DENIED = {"deny", "isdeny", "denied", "isdenied", "denyaccess", "prohibited", "isprohibited"}
-_SAYS_GRANTED = {"granted", "isgranted", "allow", "allowed", "isallowed", "access", "hasaccess", "effect", "zugriff"}
+_SAYS_GRANTED = {
+    "granted",
+    "isgranted",
+    "allow",
+    "allowed",
+    "isallowed",
+    "access",
+    "hasaccess",
+    "effect",
+    "zugriff",
+    "entitled",
+    "isentitled",
+}
 # In a column with this name SQL Server writes G and W (grant, with grant option), D (deny) and R (revoke).
 _STATE, _LETTERS = ["state"], {"G": "Grant", "W": "Grant", "D": "Deny", "R": "None"}
 _REFUSING = {fold(word) for word in REFUSES}

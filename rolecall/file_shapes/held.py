@@ -1,15 +1,16 @@
 """Complete the contents of a file of grants: add the accounts in its rows, and leave out rows that no longer apply."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from typing import Any
 
 import msgspec
 
-from rolecall.applications.field_words import ACTIVE, NO_ACCESS, YES_NO
+from rolecall.applications.field_words import ACTIVE, NO_ACCESS
 from rolecall.applications.file_shape import columns_in
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.denials import access_column
+from rolecall.file_shapes.ended_grants import ask_for_ended_grants, ask_if_held
 from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS, ask_for_ended, end_after, ended_beside, last_day_of_grants
 from rolecall.file_shapes.header_names import is_inverted, names_of, words_of
 from rolecall.file_shapes.holders import PERSON, choose_username, depends_on
@@ -25,8 +26,6 @@ from rolecall.file_shapes.statuses import read_statuses
 _SURE, _LIKELY = 0.5, 0.2
 _MOST_BLANK_SHOWN = 3
 _STATUS = {"status", "state", "sts"}
-# Words in headers of yes/no columns that say whether a grant applies.
-_VALID = {"valid", "effective", "current", "applied", "provisioned"}
 # Columns with the ID of a holder. The ID is used if the name is blank, as it may be for an application.
 _IDS = {"principalid", "objectid", "userid", "memberid", "granteeid", "assigneeid"}
 
@@ -117,9 +116,9 @@ def _leave_out_ended(view: View, part: Part) -> bool:
     """
     state = _state_of_grants(view, part)
     _leave_out_excluded(view, part)
-    _ask_for_validity(view, part, state)
     if state is None:
         _ask_for_state(view, part)
+        ask_for_ended_grants(view, part)
         return False
     is_opposite = is_inverted(state.header)
     known = {word: ACTIVE.get(fold(word)) for word in state.distinct}
@@ -128,7 +127,8 @@ def _leave_out_ended(view: View, part: Part) -> bool:
         part.skip_rows({"column": state.header, "is": ended})
         part.evidence.append(f"Rows whose {state.header} is {', '.join(ended)} are left out: such access is not held")
     for word in [word for word, active in known.items() if active is None][:5]:
-        _ask_if_held(part, state.header, [word])
+        ask_if_held(part, state.header, [word])
+    ask_for_ended_grants(view, part, [state.header])
     return bool(ended)
 
 
@@ -141,25 +141,6 @@ def _leave_out_excluded(view: View, part: Part) -> None:
             part.evidence.append(
                 f"Rows whose {column.header} is {', '.join(words)} are left out: such access is not held"
             )
-
-
-def _ask_for_validity(view: View, part: Part, state: Profile | None) -> None:
-    """Ask whether to leave out rows for which a column such as IS_VALID says no."""
-    taken = {meaning.header for meaning in part.fields.values()}
-    for column in [each for each in view.profiles if each is not state and each.header not in taken]:
-        no = [word for word in column.distinct if YES_NO.get(fold(word)) is False]
-        if no and column.ticks and _VALID & words_of(column.header):
-            _ask_if_held(part, column.header, no)
-
-
-def _ask_if_held(part: Part, header: str, words: Sequence[str]) -> None:
-    """Ask whether people hold the access in rows with one of these words."""
-    named = ", ".join(words)
-    choices = [
-        ProposedChoice(f"No, leave out {named}", SKIP_ROWS, SEPARATOR.join((header, "is", *words))),
-        ProposedChoice(f"Yes, read {named}", SKIP_ROWS, header),
-    ]
-    part.questions = [*part.questions, OpenQuestion(f"{header}: is the access in rows with {named} held?", choices)]
 
 
 def _ask_for_state(view: View, part: Part) -> None:
@@ -334,4 +315,5 @@ def _is_of_held(view: View, part: Part, header: str) -> bool:
 
 def _is_of_grant(header: str) -> bool:
     words = words_of(header)
-    return bool(words & {"assignment", "membership", "grant"}) and bool(words & {"status", "state", "active"})
+    is_about_grant = bool(words & {"assignment", "membership", "grant", "entitlement"})
+    return is_about_grant and bool(words & {"status", "state", "active"})

@@ -42,6 +42,7 @@ _CAN_LOGIN = {"login"}
 _NO_LOGIN = {"days", "count", "review", "reviewed", "certification", "certified"}
 _OF_LOGINS = {"unsuccessful", "failed", "failures", "attempts", "retries", "time", "date"}
 _OF_ONE_PERSON = {"Username", "Email", "Name", "First Name", "Last Name", "Employee ID"}
+_STATUS = {"status", "state"}
 _HAS_DIGIT = re.compile(r"\d")
 # The lowest score of a known header. Earlier headers in the list of a field have higher scores.
 _LEAST_KNOWN = 0.55
@@ -167,6 +168,9 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Group" | "Permission" | "Header" | "Section" if profile.is_dated and not _has_ids(profile):
             score *= 0.1
         case "Group" if profile.ticks:
+            score *= 0.1
+        case "Group" | "Permission" if profile.statuses == 1 and words_of(profile.header) & _STATUS:
+            # Entitlement Status says whether an entitlement is held.
             score *= 0.1
         case "Permission" if all(fold(value) in RISKS for value in profile.distinct):
             # High and Low are ratings, not names of permissions.

@@ -91,3 +91,43 @@ def test_list_of_users_and_groups_is_no_list_of_grants(tmp_path: Path) -> None:
     text = "Name,Type,Site\nada,User,Main\nbob,User,Main\nstaff,Group,Main\ncy,User,Ops\n"
 
     assert contents(tmp_path, export=text)[0] == "users"
+
+
+_NOT_HELD = ("CORP\\bob", "CORP\\Engineers")
+
+
+def with_flags(header: str, held: str, not_held: str) -> str:
+    """Return a table with a column beside the grants. It says that two of the holders do not have their access."""
+    flags = [not_held if name in _NOT_HELD else held for _, name, _ in _ROWS]
+    lines = [f"{place},{name},{kind},{flag}" for (place, name, kind), flag in zip(_ROWS, flags, strict=True)]
+    return "\n".join([f"Pool,Entitlement,Entitlement Type,{header}", *lines])
+
+
+@pytest.mark.parametrize("header", ["Entitled", "Is Entitled"])
+def test_column_of_entitled_rows_is_read_as_access(tmp_path: Path, header: str) -> None:
+    found = imported(tmp_path, export=with_flags(header, "Yes", "No"))
+
+    rows = found.rows("permissions", "username", "group", "access")
+    assert {row[:2] for row in rows if row[2] != "Grant"} == {("CORP\\bob", ""), ("", "CORP\\Engineers")}
+
+
+@pytest.mark.parametrize(
+    ("header", "held", "not_held"),
+    [
+        ("Assigned", "Y", "N"),
+        ("Assigned", "x", ""),
+        ("Approved", "true", "false"),
+        ("Removed", "", "x"),
+        ("Withdrawn", "No", "Yes"),
+        ("Result", "Active", "Revoked"),
+        ("Lifecycle", "ok", "revoked"),
+        ("Entitlement Status", "Active", "Revoked"),
+    ],
+)
+def test_column_that_may_end_grants_is_asked_about(tmp_path: Path, header: str, held: str, not_held: str) -> None:
+    export = with_flags(header, held, not_held)
+
+    (question,) = asked(tmp_path, export=export)
+
+    assert f"the access in rows with {not_held or 'a blank'} held?" in question
+    assert set(imported(tmp_path, export=export).rows("permissions", "permission")) == {"Office", "Lab"}
