@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence, Set
+from itertools import count
 from typing import NamedTuple
 
 from rolecall.applications.field_words import GIVES_NOTHING, NO_ACCESS
@@ -42,6 +43,8 @@ _AROUND = " _.-[]()#"
 _NOTHING = GIVES_NOTHING | NO_ACCESS
 _MOST_NAMED = 4
 _LONGEST_NUMBER = 2
+# The number of a column without one, if another column has 0. It is greater than all others.
+_WITHOUT_NUMBER = 100
 # The maximum length of a pattern, and the number of characters that a pair adds to it besides its two headers.
 _LONGEST_PATTERN, _AROUND_HEADERS = 2_048, 32
 _NO = ("No", "N", "False", "0")
@@ -157,7 +160,7 @@ def ask_for_details(part: Part, details: Sequence[Profile], what: str) -> None:
 
 
 def _numbered(view: View) -> Iterator[_Series]:
-    found: dict[str, _Series] = {}
+    found: dict[tuple[str, int], _Series] = {}
     plain = {same_header(each.header): each for each in view.profiles}
     for column in view.profiles:
         numbers = _NUMBER.findall(column.header)
@@ -166,11 +169,21 @@ def _numbered(view: View) -> Iterator[_Series]:
         before, after = (text.strip(_AROUND) for text in column.header.split(numbers[0]))
         name = f"{before} {after}".strip()
         if before and column.values and fits_patterns(column.header) and not looks_secret(name):
-            found.setdefault(same_header(name), _Series(name, {})).columns[int(numbers[0])] = column
-    for key, series in found.items():
+            _add(found, name, int(numbers[0]), column)
+    for (key, copy), series in found.items():
         # The first column may have no number, as in Role, Role 2.
-        first = plain.get(key)
-        yield _Series(series.name, {0: first, **series.columns} if first else series.columns)
+        first = None if copy else plain.get(key)
+        before_all = _WITHOUT_NUMBER if 0 in series.columns else 0
+        yield _Series(series.name, {before_all: first, **series.columns} if first else series.columns)
+
+
+def _add(found: dict[tuple[str, int], _Series], name: str, number: int, column: Profile) -> None:
+    """Add a column to its series. If the number is taken, as by Role 1 before Role 01, add it to a further series."""
+    for copy in count():
+        series = found.setdefault((same_header(name), copy), _Series(name, {}))
+        if number not in series.columns:
+            series.columns[number] = column
+            return
 
 
 class _Candidates:
@@ -203,7 +216,12 @@ def _may_be_held(series: _Series) -> bool:
     """Return whether columns may name what roles or levels with the same numbers apply to."""
     is_other = is_about_person(series.name) or words_of(series.name) & (_PERSONAL | _STATES)
     is_alone = len(series.columns) == 1 and 1 not in series.columns
-    return not is_alone and not is_other and not any(each.ticks or each.is_dated for each in series.profiles)
+    return not is_alone and not is_other and not any(_is_flag(each) or each.is_dated for each in series.profiles)
+
+
+def _is_flag(column: Profile) -> bool:
+    """Return whether a column has yes or no; words for nothing, such as none, may also be in a column of names."""
+    return column.ticks and not all(fold(word) in _NOTHING for word in column.distinct)
 
 
 def _share_numbers(series: _Series, levels: _Series) -> bool:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.file_shapes.test_exports import contents, imported, proposed
 from tests.file_shapes.test_states import asked
 
@@ -131,3 +133,43 @@ def test_pairs_beyond_the_longest_pattern_are_asked_about(tmp_path: Path) -> Non
 
     assert "are not read: Application Name 30, Application Name 31," in question
     assert len(imported(tmp_path, export=text).rows("permissions", "section")) == 29
+
+
+_PEOPLE = "username,firstname,lastname,email,course1,role1,"
+
+
+@pytest.mark.parametrize("more", ["course01,role01", "course01", "course_1,role_1", "Course 1,Role 1"])
+def test_columns_with_a_number_that_is_taken_are_asked_about(tmp_path: Path, more: str) -> None:
+    cells = ",".join(["bio", "student"][: more.count(",") + 1])
+    blank = "," * more.count(",")
+    text = (
+        f"{_PEOPLE}{more}\nada,Ada,Byron,ada@x.org,math,teacher,{cells}\nbob,Bob,Kahn,bob@x.org,math,student,{blank}\n"
+    )
+
+    assert f"not read: {more.replace(',', ', ')}. Import without them?" in str(asked(tmp_path, export=text))
+    assert set(imported(tmp_path, export=text).rows("permissions", "username", "section", "permission")) == {
+        ("ada", "math", "teacher"),
+        ("bob", "math", "student"),
+    }
+
+
+@pytest.mark.parametrize(("first", "second"), [("", ""), ("-", "none"), ("", "n/a")])
+def test_roles_without_a_course_are_asked_about(tmp_path: Path, first: str, second: str) -> None:
+    text = (
+        f"{_PEOPLE}course2,role2\nada,Ada,Byron,ada@x.org,math,teacher,{first},student\n"
+        f"bob,Bob,Kahn,bob@x.org,math,student,{second},editor\n"
+    )
+
+    assert asked(tmp_path, export=text) == [
+        "Not read: 2 cells with a role without a course, such as student. Import without them?"
+    ]
+
+
+def test_column_without_a_number_is_kept_beside_one_with_zero(tmp_path: Path) -> None:
+    text = "Login,Email,App,Permission,App 0,Permission 0\nada,a@x.org,Sales,Owner,CRM,Member\nbob,b@x.org,HR,User,,\n"
+
+    assert set(imported(tmp_path, export=text).rows("permissions", "username", "section", "permission")) == {
+        ("ada", "Sales", "Owner"),
+        ("ada", "CRM", "Member"),
+        ("bob", "HR", "User"),
+    }
