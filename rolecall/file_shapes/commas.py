@@ -37,13 +37,32 @@ def ask_for_commas(view: View, part: Part, held: Profile) -> None:
     if not doubtful or (is_once and any(map(any, several.values()))):
         return
     is_list = not any(map(_CONTINUES.search, doubtful)) and all(any(several[value]) for value in doubtful)
+    _ask_if_several(part, held, doubtful[0], is_list=is_list)
+
+
+def ask_for_exceptions(view: View, part: Part) -> None:
+    """Read `Can view, except passwords` as one name in all columns of groups and permissions, and ask about it.
+
+    Otherwise a person would seem to have the permission that the second half excludes.
+    """
+    across = part.shape.get("unpivot", {}).get("columns", [])
+    read = [part.fields[field].header for field in ("Group", "Permission") if field in part.fields]
+    answers = {choice.key for question in part.questions for choice in question.choices}
+    split = [header for header, separator in part.shape.get("split", {}).items() if separator == _COMMA]
+    for header in [each for each in split if each in (*across, *read) and f"split.{each}" not in answers]:
+        column = view.by_header[header]
+        if example := next(filter(_CONTINUES.search, column.distinct), None):
+            _ask_if_several(part, column, example, is_list=False)
+
+
+def _ask_if_several(part: Part, held: Profile, example: str, *, is_list: bool) -> None:
     if not is_list:
-        del separators[held.header]
+        del part.shape["split"][held.header]
         part.shape = {key: value for key, value in part.shape.items() if key != "split" or value}
-        part.evidence = [each for each in part.evidence if not each.endswith("separated by a comma")]
+        part.evidence = [each for each in part.evidence if "separated by a comma" not in each]
     proposed = "yes" if is_list else "no"
     what = "permissions" if "Permission" in part.fields else "groups"
-    text = f"{held.header} has cells such as {doubtful[0]}. Are these several {what}? Proposed: {proposed}."
+    text = f"{held.header} has cells such as {example}. Are these several {what}? Proposed: {proposed}."
     split = ProposedChoice("Yes, separated by a comma", f"split.{held.header}", _COMMA)
     one = ProposedChoice("No, the comma is part of the name", f"split.{held.header}", "")
     part.questions = [*part.questions, OpenQuestion(text, [split, one])]

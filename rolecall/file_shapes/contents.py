@@ -17,6 +17,7 @@ from rolecall.file_shapes import (
     people,
     veza,
 )
+from rolecall.file_shapes.commas import ask_for_exceptions
 from rolecall.file_shapes.denials import refuse_access
 from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.header_names import names_access
@@ -88,6 +89,7 @@ def _finished(view: View, part: Part) -> Part:
     resolve_headers(view, part)
     refuse_access(view, part)
     ask_for_unread_states(view, part)
+    ask_for_exceptions(view, part)
     add_dates(view, part)
     add_words(view, part)
     if part.content == Content.USERS:

@@ -271,3 +271,20 @@ def test_status_alone_does_not_make_rows_accounts(tmp_path: Path) -> None:
 
     question = "No header says that the rows are accounts. Does the column REVIEW_ID name accounts?"
     assert question in asked(tmp_path, export=text)
+
+
+@pytest.mark.parametrize(
+    "header", ["user,permission", "user,permissions", "user,access rights", "user,roles", "user,folder,permissions"]
+)
+@pytest.mark.parametrize("exception", ["except passwords", "but not delete", "excluding HR", "only own", "ohne Export"])
+def test_exception_behind_a_comma_is_no_name_of_its_own(tmp_path: Path, header: str, exception: str) -> None:
+    folder = "F1," if "folder" in header else ""
+    lines = [f'ada,{folder}"Can view, {exception}"', f"bob,{folder}Can edit", f'cy,{folder}"Can view, Can edit"']
+    export = "\n".join([header, *lines])
+
+    found = imported(tmp_path, export=export)
+
+    (question,) = [each for each in asked(tmp_path, export=export) if "Are these several" in each]
+    assert f"cells such as Can view, {exception}." in question
+    content, field = ("memberships", "group") if "roles" in header else ("permissions", "permission")
+    assert set(found.rows(content, field)) == {f"Can view, {exception}", "Can edit", "Can view, Can edit"}
