@@ -49,6 +49,8 @@ NAMING_OBJECTS = (
     "key",
     "code",
 )
+# Members that contain the entries of a list, such as `data` in {"groups": {"data": [...], "total": 2}}.
+_WRAPPING = {"data", "items", "values", "list", "results", "records", "entries", "nodes", "edges", "all"}
 # Members that identify an object.
 IDENTIFYING = ("id", "uuid", "guid", "number", "no")
 _SHOWN = {"displayvalue", "display"}
@@ -120,7 +122,7 @@ def own_part(header: str) -> str:
     if (path := path_of(header)) is None:
         return header
     object, member = path[0].rpartition(".")[2], same_header(path[1])
-    names = _NAMES_OF_PROFILES if _PROFILES.search(same_header(object)) else {*NAMING_OBJECTS, *IDENTIFYING}
+    names = _NAMES_OF_PROFILES if _PROFILES.search(same_header(object)) else {*NAMING_OBJECTS, *IDENTIFYING, *_WRAPPING}
     return f"{object}.{path[1]}" if member in names else path[1]
 
 

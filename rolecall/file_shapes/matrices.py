@@ -13,16 +13,15 @@ from rolecall.file_shapes.groups_held import skip_no_groups
 from rolecall.file_shapes.header_names import is_flag, is_inverted, is_state, names_of
 from rolecall.file_shapes.held import repeated_users
 from rolecall.file_shapes.kinds import share_column
-from rolecall.file_shapes.matrix_rows import (
-    HEADERS_ACROSS,
-    are_used,
-    ask_for_roles,
-    ask_for_rows,
-    describe_people,
-    is_neutral,
-    proposed_rows,
-    rows_of,
+from rolecall.file_shapes.matrix_headers import (
+    PERSON,
+    ROLE,
+    across_rows,
+    ask_for_holders,
+    ask_for_people,
+    with_people_across,
 )
+from rolecall.file_shapes.matrix_rows import are_used, describe_people, rows_of_matrix
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.objects import tell_apart
 from rolecall.file_shapes.parts import Part, View
@@ -45,29 +44,15 @@ _SURE = 0.5
 # Marks that tick a cell.
 _MARKS = {"x", "✓", "✔", "☑", "✅", "☒"}
 _ROLES = {"role", "rolename", "group", "groupname", "team", "profile"}
-# Matches a full name or an e-mail address.
-_PERSON = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'.-]*){1,3}|[^@\s]{1,64}@[^@\s]{1,255}")
-# Matches a login that ends with a digit, a login such as ada.lovelace, or an e-mail address.
-_LOGIN = re.compile(r"(?:\w++\\)?[A-Za-z]{2}[\w.-]*+(?<=\d)|[a-z]+[._][a-z]+|[^@\s]{1,64}@[^@\s]{1,255}")
-_WORD = re.compile(r"\S+")
-# Words in the names of roles.
-_ROLE = re.compile(
-    r"admin|manag|edit|view|user|owner|audit|operat|member|guest|teller|officer|clerk|superv|staff|support|sales|read|writ"
-    r"|contrib|develop|analyst|role|group|team|rolle|gruppe|all|public",
-    re.IGNORECASE,
-)
 # Words in the names of access levels.
 _LEVEL = re.compile(
     r"\b(?:read|write|full|edit|view|modify|control|access|admin|owner|contribute|manage|approve|limited|only|update"
     r"|lesen|schreiben|voll|lecture|ecriture|écriture|consulta|lectura|escritura|lettura|scrittura)\b",
     re.IGNORECASE,
 )
-# The fields that the rows of a matrix may be.
-_ROWS = ("Username", "Group", "Permission")
-# What the headers of a matrix may be, with a label for each field.
-_HOLDERS = {"Username": "Users", "Group": "Groups or roles"}
 # Fields of people besides a name.
 _OF_PEOPLE = {"Department", "Title", "Office", "Employee ID", "Email", "Supervisor ID", "Company", "Division"}
+_IDENTIFYING = {"Employee ID", "Email"}
 # Headers of roles in tables of grants. Such a table pairs users with roles, even if each user has only one role.
 GRANTED = {"agrname", "grantedrole"}
 
@@ -107,14 +92,11 @@ def _matrix(
     fields = {field: meaning for field, meaning in kept.items() if meaning.header in {each.header for each in others}}
     headers = [each.header for each in ticked]
     _use_people(view, fields, others)
-    if is_unknown := not _has_known_rows(view, fields):
-        rows = rows_of(others)
-        if turned := _with_people_across(rows, headers, keep=[each.header for each in others]):
-            return [turned]
-        meaning = _decided_rows(view, rows) or proposed_rows(rows, headers)
-        fields = {field: each for field, each in fields.items() if field not in _ROWS and each.header != rows.header}
-        fields[meaning.field] = meaning
-    across = _across(ticked) if "Permission" in fields else "Permission"
+    found = rows_of_matrix(view, fields, [*others, *flags], headers)
+    if found and (turned := with_people_across(found.column, headers, keep=[each.header for each in others])):
+        return [turned]
+    fields = found.without_others(fields) if found else fields
+    across = across_rows(ticked) if "Permission" in fields else "Permission"
     fields = {field: meaning for field, meaning in fields.items() if field not in (across, "Access")}
     role = fields.pop("Group") if across == "Permission" and {"Username", "Group"} <= fields.keys() else None
     is_access = _has_access(ticked)
@@ -130,17 +112,13 @@ def _matrix(
     if across == "Permission":
         tell_apart(view, fields, shape, evidence)
     part = Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)
-    if is_unknown and not view.table.rows_of_matrix and not are_used(meaning.header):
-        part.questions = (
-            [] if describe_people(view.fields(Content.USERS), [*others, *flags]) else [ask_for_rows(meaning, headers)]
-        )
+    part.questions = found.questions if found else []
     _ask_about_matrix(part, ticked, across, is_access=is_access)
     users = _down_the_matrix(view, part, ticked)
     if not users:
         ask_for_ended(view, part)
-    if (separator := view.table.section_separator) and across == "Permission":
-        section, name = f"{{Permission|before({separator})}}", f"{{Permission|after({separator})}}"
-        part.shape.setdefault("join", {}).update({"Section": section, "Permission": name})
+    if across == "Permission":
+        _divide_sections(view, part)
     part.ignore(each.header for each in others if each.header not in part.columns and users)
     roles = _roles_down(view, fields.get("Username"), role)
     for each in users:
@@ -148,16 +126,11 @@ def _matrix(
     return [part, *users, *roles]
 
 
-def _has_known_rows(view: View, fields: dict[str, Meaning]) -> bool:
-    """Return whether a header says what the rows of a matrix are; a header such as Name or Key does not say it."""
-    found = [each for field, each in fields.items() if field in _ROWS]
-    return not view.table.rows_of_matrix and any(not is_neutral(each.header) for each in found)
-
-
-def _decided_rows(view: View, rows: Profile) -> Meaning | None:
-    """Return what a person said that the rows of a matrix are; None without a decision."""
-    field = view.table.rows_of_matrix
-    return Meaning(rows.header, field, 1.0, "a person said what the rows are") if field else None
+def _divide_sections(view: View, part: Part) -> None:
+    """Read section and name from headers that have both, because the file has two header lines."""
+    if separator := view.table.section_separator:
+        section, name = f"{{Permission|before({separator})}}", f"{{Permission|after({separator})}}"
+        part.shape.setdefault("join", {}).update({"Section": section, "Permission": name})
 
 
 def _ask_about_matrix(matrix: Part, ticked: Sequence[Profile], across: str, *, is_access: bool) -> None:
@@ -165,9 +138,9 @@ def _ask_about_matrix(matrix: Part, ticked: Sequence[Profile], across: str, *, i
     if is_access:
         _ask_for_words(matrix, ticked)
     if across != "Permission":
-        _ask_for_holders(matrix, headers, across)
+        ask_for_holders(matrix, headers, across)
     elif "Username" not in matrix.fields:
-        _ask_for_people(matrix, headers)
+        ask_for_people(matrix, headers)
 
 
 def _roles_down(view: View, username: Meaning | None, role: Meaning | None) -> list[Part]:
@@ -209,9 +182,11 @@ def _use_people(view: View, fields: dict[str, Meaning], others: list[Profile]) -
     headers = {each.header for each in others} - {named.header}
     about = view.fields(Content.IDENTITIES)
     is_employed = any(field in _OF_PEOPLE and each.header in headers for field, each in about.items())
+    described = {each.header for field, each in about.items() if field in _OF_PEOPLE - _IDENTIFYING}
     logins = [each for each in others if each.is_unique and each.is_filled and each.is_login]
+    logins = [each for each in logins if each.header not in described]
     names = view.by_header[named.header].distinct
-    is_called = bool(logins) and all(map(_PERSON.fullmatch, names)) and not any(map(_ROLE.search, names))
+    is_called = bool(logins) and all(map(PERSON.fullmatch, names)) and not any(map(ROLE.search, names))
     if not (is_employed or is_called) or view.by_header[named.header].names < 1:
         return
     del fields["Group"]
@@ -249,9 +224,11 @@ def _are_marked(view: View, ticked: Sequence[Profile]) -> bool:
 def _is_marked_throughout(view: View, ticked: Sequence[Profile]) -> bool:
     """Return whether one or two columns are followed only by columns with marks such as X, and blank columns.
 
-    The columns with marks are permissions of these rows, unless the first columns describe people.
+    The columns with marks are permissions of these rows, unless the first columns describe people. Below a header such
+    as Permission or Feature, yes and no are marks too.
     """
-    marked = [each for each in ticked if _MARKS.intersection(map(fold, each.distinct))]
+    are_rights = are_used(view.profiles[0].header)
+    marked = [each for each in ticked if are_rights or _MARKS.intersection(map(fold, each.distinct))]
     if len(marked) < _SEVERAL or not 0 < marked[0].position <= _MOST_NAMING:
         return False
     behind = [each for each in view.profiles[marked[0].position :] if each.values]
@@ -268,61 +245,6 @@ def _in_sections(view: View) -> list[Profile]:
 
 def _words_for_nothing(ticked: list[Profile]) -> list[str]:
     return sorted({value for each in ticked for value in each.distinct if fold(value) in NO_ACCESS})
-
-
-def _share_of_people(texts: Sequence[str]) -> float:
-    return sum(bool(_PERSON.fullmatch(text)) for text in texts) / len(texts)
-
-
-def _with_people_across(rows: Profile, headers: list[str], keep: list[str]) -> Part | None:
-    """Return the permissions of a matrix if its headers name people and its rows do not; otherwise None."""
-    if not rows.values or _share_of_people(headers) <= 0.5 or _share_of_people(rows.distinct) > 0.5:
-        return None
-    permission = Meaning(rows.header, "Permission", 0.5, "it names the rows, and the headers name people")
-    evidence = [f"{', '.join(headers[:3])} are people: a matrix with a person in each header"]
-    unpivot = {"keep": keep, "headers": "Username", "cells": "Access"}
-    shape: dict[str, Any] = {"unpivot": unpivot, "deriveUsers": True}
-    return Part(Content.PERMISSIONS, {"Permission": permission}, shape, 0.6, evidence)
-
-
-def _ask_for_people(matrix: Part, headers: list[str]) -> None:
-    """Ask whether the headers of a matrix with groups in its rows are people."""
-    if _share_of_people(headers) <= 0.5:
-        return
-    text = (
-        f"Are {', '.join(headers[:3])} permissions? If they are people, export the matrix with the people in its rows"
-    )
-    choice = ProposedChoice("They are permissions", HEADERS_ACROSS, "Permission")
-    matrix.questions = [*matrix.questions, OpenQuestion(text, [choice])]
-
-
-def _across(ticked: Sequence[Profile]) -> str:
-    """Return which field the headers contain if a matrix has permissions in its rows: Username or Group."""
-    headers = [each.header for each in ticked]
-    is_login = 2 * sum(map(bool, map(_LOGIN.fullmatch, headers))) > len(headers)
-    return "Username" if is_login or _may_be_people(headers) else "Group"
-
-
-def _may_be_people(headers: Sequence[str]) -> bool:
-    """Return whether the headers may be people: all look like full names, and none contains a word for a role."""
-    return _share_of_people(headers) == 1 and not any(map(_ROLE.search, headers))
-
-
-def _ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
-    """Ask whether headers are users or groups if the rows are permissions, unless words in the headers show it.
-
-    Derive users from the headers if users are more likely.
-    """
-    if asked := ask_for_roles(headers):
-        matrix.questions = [*matrix.questions, *asked]
-        return
-    if across == "Username":
-        matrix.shape["deriveUsers"] = True
-    if any(map(_ROLE.search, headers)) or not (all(map(_WORD.fullmatch, headers)) or _may_be_people(headers)):
-        return
-    text = f"Are {', '.join(headers[:3])} users, or groups and roles? Proposed: {_HOLDERS[across].lower()}."
-    choices = [ProposedChoice(label, HEADERS_ACROSS, field) for field, label in _HOLDERS.items()]
-    matrix.questions = [*matrix.questions, OpenQuestion(text, choices)]
 
 
 def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Part]:

@@ -2,10 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
+from rolecall.applications.model import Content
 from rolecall.core.text import without_accents
 from rolecall.file_shapes.header_names import names_of, words_of
+from rolecall.file_shapes.header_words import OTHER_PEOPLE
 from rolecall.file_shapes.meanings import Meaning
+from rolecall.file_shapes.parts import View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
@@ -44,6 +48,7 @@ _ROLE = re.compile(
     r"|analysts?|contributors?|anonymous|public|roles?|groups?|teams?)(?:[^a-z]|$)",
     re.IGNORECASE,
 )
+_OF_OTHERS = OTHER_PEOPLE | {"contact"}
 _OF_PEOPLE = {"Username", "First Name", "Last Name", "Email", "Employee ID", "Last Login", "Password Changed"}
 _MOSTLY = 0.5
 _KINDS = {"Permission": "permissions", "Username": "accounts", "Group": "groups"}
@@ -64,7 +69,43 @@ def is_neutral(header: str) -> bool:
     return not names_of(header) or names_of(header)[0] in _NEUTRAL
 
 
-def rows_of(columns: Sequence[Profile]) -> Profile:
+class MatrixRows(NamedTuple):
+    """The column that names the rows of a matrix without a known header, its field, and a question about it."""
+
+    column: Profile
+    meaning: Meaning
+    questions: list[OpenQuestion]
+
+    def without_others(self, fields: Mapping[str, Meaning]) -> dict[str, Meaning]:
+        """Return the fields of a matrix with only this column as the rows."""
+        kept = {field: each for field, each in fields.items() if field not in _KINDS}
+        kept = {field: each for field, each in kept.items() if each.header != self.column.header}
+        return {**kept, self.meaning.field: self.meaning}
+
+
+def rows_of_matrix(
+    view: View, fields: Mapping[str, Meaning], columns: Sequence[Profile], headers: Sequence[str]
+) -> MatrixRows | None:
+    """Return what the rows of a matrix are if no header says it; None if a header says it.
+
+    `columns` are the columns that are not in the matrix, `headers` the headers of those that are.
+    """
+    decided = view.table.rows_of_matrix
+    found = [each for field, each in fields.items() if field in _KINDS]
+    if not decided and any(not is_neutral(each.header) for each in found):
+        return None
+    column = _column_of_rows(columns)
+    if decided:
+        return MatrixRows(column, Meaning(column.header, decided, 1.0, "a person said what the rows are"), [])
+    if describe_people(view.fields(Content.USERS), columns):
+        known = fields.get("Username") or Meaning(column.header, "Username", 0.5, "it names the rows of a matrix")
+        return MatrixRows(view.by_header[known.header], known, [])
+    meaning = _proposed_rows(column, headers)
+    questions = [] if are_used(column.header) else [_ask_for_rows(meaning, headers)]
+    return MatrixRows(column, meaning, questions)
+
+
+def _column_of_rows(columns: Sequence[Profile]) -> Profile:
     """Return the column that names the rows of a matrix: the first that is different in every row, but no numbers."""
     named = [each for each in columns if each.is_unique and each.is_filled]
     return next((each for each in named if not each.is_opaque), (named or [*columns])[0])
@@ -75,7 +116,7 @@ def are_roles(names: Sequence[str]) -> bool:
     return _share(names, _ROLE.search) > _MOSTLY
 
 
-def proposed_rows(rows: Profile, headers: Sequence[str]) -> Meaning:
+def _proposed_rows(rows: Profile, headers: Sequence[str]) -> Meaning:
     """Return what the rows of a matrix with an unknown header probably are, judged by their values and the headers."""
     if are_used(rows.header):
         field, why = "Permission", "its header means something that is used"
@@ -90,7 +131,7 @@ def proposed_rows(rows: Profile, headers: Sequence[str]) -> Meaning:
     return Meaning(rows.header, field, 0.5, why)
 
 
-def ask_for_rows(rows: Meaning, headers: Sequence[str]) -> OpenQuestion:
+def _ask_for_rows(rows: Meaning, headers: Sequence[str]) -> OpenQuestion:
     """Ask whether the rows of a matrix are accounts, permissions or groups."""
     named, kind = ", ".join(headers[:3]), _KINDS[rows.field]
     what = f"{named} hold them" if rows.field == "Permission" else f"{named} are their permissions"
@@ -124,7 +165,8 @@ def describe_people(about: Mapping[str, Meaning], columns: Sequence[Profile]) ->
     is_named = name is not None and name.names == 1 and not _share(name.distinct, _is_permission)
     is_described = any(field in _OF_PEOPLE and not is_neutral(each.header) for field, each in found.items())
     can_login = "Active" in found and "login" in found["Active"].header.lower()
-    return is_named or can_login or is_described or any(each.emails == 1 for each in columns)
+    is_addressed = any(each.emails == 1 and not words_of(each.header) & _OF_OTHERS for each in columns)
+    return is_named or can_login or is_described or is_addressed
 
 
 def _is_permission(value: str) -> bool:

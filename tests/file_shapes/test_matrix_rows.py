@@ -88,6 +88,28 @@ def test_matrix_without_holders_becomes_a_question(tmp_path: Path, text: str) ->
     assert "No column names accounts, groups or roles. Are read, write, delete roles?" in part.questions[0].text
 
 
+@pytest.mark.parametrize("cells", ["yes,yes\nEdit,yes,no", "true,true\nEdit,true,false", "1,1\nEdit,1,0"])
+def test_two_roles_across_permissions_are_a_matrix(tmp_path: Path, cells: str) -> None:
+    found = imported(tmp_path, export=f"Permission,admin,user\nCreate,{cells}\n")
+
+    assert {row for row in found.permissions if row[1]} >= {("", "admin", "", "Create"), ("", "admin", "", "Edit")}
+    assert Content.USERS not in found.deltas
+
+
+def test_people_in_rows_have_the_roles_in_the_headers(tmp_path: Path) -> None:
+    found = imported(tmp_path, export="Name,Department,Admin,Staff,Guest\nAda Byron,IT,x,x,\nBob Kahn,HR,,x,x\n")
+
+    assert found.active == {"Ada Byron", "Bob Kahn"}
+
+
+def test_names_of_roles_in_the_headers_are_not_people(tmp_path: Path) -> None:
+    text = "Area,System Administrator,Standard User,Marketing Manager\nBills,x,x,\nUsers,x,,\nReports,x,,x\n"
+
+    assert contents(tmp_path, export=text) == ["permissions"]
+    (question,) = _about_rows(proposed(tmp_path, export=text))
+    assert "Proposed: permissions" in question.text
+
+
 def test_rows_that_describe_people_need_no_answer(tmp_path: Path) -> None:
     text = "ID,Full Name,SAP,CRM,VPN\nu1,Ada Byron,x,x,\nu2,Bob Kahn,x,,x\n"
 
