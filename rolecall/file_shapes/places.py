@@ -40,21 +40,19 @@ def tell_places(view: View, part: Part) -> None:
 
     If no known header names the place, ask whether a column does. Mention the other columns in the evidence.
     """
-    grants = _grants(view, part)
+    grants, held = _grants(view, part), _field_held(part)
     if not _merged(grants):
         return
     others = [each for each in view.profiles if each.header not in _columns_read(part) and len(each.distinct) > 1]
-    telling = [each for each in others if _tells(each, grants)]
-    offered = [each for each in telling if _may_be_place(each)]
-    if known := next(filter(_names_place, telling), None):
-        _add_place(part, known)
-        grants = [((*key, known.cells[row]), row) for key, row in grants]
-        others.remove(known)
-    elif offered:
-        _ask_for_place(part, offered)
+    for column in filter(_names_place, [*others]):
+        if _tells(column, grants) and _add_place(part, held, column):
+            grants = [((*key, column.cells[row]), row) for key, row in grants]
+            others.remove(column)
     if others and _merged(grants):
         named = ", ".join(each.header for each in others[:5])
         part.evidence.append(f"Some rows differ only in columns that are not read: {named}")
+    if offered := [each for each in others if _tells(each, grants) and (_may_be_place(each) or _names_place(each))]:
+        _ask_for_place(part, held, offered)
 
 
 def _columns_read(part: Part) -> set[str]:
@@ -124,30 +122,32 @@ def _is_about_record(header: str) -> bool:
     return is_record or is_description or bool({*words} & OTHER_PEOPLE)
 
 
-def _add_place(part: Part, column: Profile) -> None:
+def _add_place(part: Part, held: str | None, column: Profile) -> bool:
+    """Add a place to what is held; return whether that is possible."""
     free = [field for field in ("Header", "Section") if part.origin(field) is None]
     if part.content == Content.PERMISSIONS and free:
         part.fields[free[0]] = Meaning(column.header, free[0], 0.6, "some rows differ only in it")
-    elif field := _field_held(part):
-        part.shape.setdefault("join", {})[field] = _pattern(part, field, column)
-        part.fields.pop(field, None)
+    elif held:
+        part.shape.setdefault("join", {})[held] = _pattern(part, held, column)
+        part.fields.pop(held, None)
+    else:
+        return False
     part.evidence.append(f"Some rows differ only in {column.header}: it becomes part of the name of what is held")
+    return True
 
 
-def _ask_for_place(part: Part, columns: Sequence[Profile]) -> None:
+def _ask_for_place(part: Part, held: str | None, columns: Sequence[Profile]) -> None:
     """Ask whether a column is part of what is held; without an answer, rows that differ only in it are merged."""
-    field = _field_held(part)
-    if field is None:
-        return
     offered = columns[:_MOST_OFFERED]
     named = " and ".join(f"{each.header} ({_shown(each.distinct)})" for each in offered)
     text = (
-        f"Some rows have the same account and {_held(part, field)}, and differ in {named}. "
+        f"Some rows have the same account and {_column_held(part, held) if held else 'access'}, and differ in {named}. "
         f"Does {'one of these columns' if len(offered) > 1 else 'this column'} say where the access applies?"
     )
     choices = [
-        ProposedChoice(f"Yes, add {each.header} to the name", f"join.{field}", _pattern(part, field, each))
+        ProposedChoice(f"Yes, add {each.header} to the name", f"join.{held}", _pattern(part, held, each))
         for each in offered
+        if held
     ]
     no = ProposedChoice("No, the access is the same in these rows", "Username", AS_PROPOSED)
     part.questions = [*part.questions, OpenQuestion(text, [*choices, no])]
@@ -160,14 +160,13 @@ def _field_held(part: Part) -> str | None:
     return field if origin and len(columns_in(origin)) == 1 and "=" not in origin else None
 
 
-def _held(part: Part, field: str) -> str:
+def _column_held(part: Part, field: str) -> str:
     return columns_in(part.origin(field) or "")[0]
 
 
 def _pattern(part: Part, field: str, column: Profile) -> str:
-    """Return a pattern such as `Teller: Main Street`; a row without a role stays blank."""
-    held = _held(part, field)
-    return f"{part.origin(field)}{{{column.header}|unless({held}=)|prefix(: )}}"
+    """Return a pattern for names such as `Teller: Main Street`; a row without a role stays blank."""
+    return f"{part.origin(field)}{{{column.header}|unless({_column_held(part, field)}=)|prefix(: )}}"
 
 
 def _shown(values: Iterable[str]) -> str:

@@ -45,6 +45,22 @@ def test_place_beside_a_permission_with_an_object_becomes_its_header(tmp_path: P
     }  # fmt: skip
 
 
+def test_several_places_are_part_of_the_name(tmp_path: Path) -> None:
+    text = "username,role,company,plant\nada,Admin,East,1\nada,Admin,East,2\nada,Admin,West,1\nbob,Audit,East,1\n"
+
+    assert imported(tmp_path, grants=text).memberships == {
+        ("ada", "Admin: East: 1"), ("ada", "Admin: East: 2"), ("ada", "Admin: West: 1"), ("bob", "Audit: East: 1"),
+    }  # fmt: skip
+
+
+def test_place_of_roles_of_users_and_groups_is_read(tmp_path: Path) -> None:
+    text = "principal,principal type,role,plant\nada,user,Admin,1\nada,user,Admin,2\nStaff,group,Audit,1\n"
+
+    found = imported(tmp_path, grants=text)
+
+    assert found.permissions == {("ada", "", "1", "Admin"), ("ada", "", "2", "Admin"), ("", "Staff", "1", "Audit")}
+
+
 def test_place_in_an_inner_object_is_part_of_the_name(tmp_path: Path) -> None:
     rows = [("ada", "Admin", "Alpha"), ("ada", "Admin", "Beta"), ("bob", "Audit", "Beta")]
     records = [{"user": user, "role": role, "location": {"name": place}} for user, role, place in rows]
