@@ -7,6 +7,7 @@ from string import ascii_lowercase
 
 import pytest
 
+from rolecall.application_imports.read import ldif
 from rolecall.application_imports.read.access_signs import sign_of_access
 from rolecall.application_imports.read.code_pages import likely_code_page
 from rolecall.application_imports.read.column_uses import Section, uses_of
@@ -24,6 +25,7 @@ from rolecall.file_shapes import (
     matrix_rows,
     numbered_pairs,
     profiles,
+    secret_values,
     statuses,
     unread_locks,
 )
@@ -72,6 +74,9 @@ READERS: dict[str, Callable[[], object]] = {
     "columns of locks": lambda: unread_locks.ask_for_unread_locks(LOCKS, of_users()),
     "columns of groups": lambda: groups_held.held_together(TEAMS),
     "paths into lists": lambda: uses_of(PATHS, [Section(Content.USERS, dict.fromkeys(PATHS, "Name"), FileShape())]),
+    "code blocks around LDIF": lambda: ldif._FENCE.fullmatch("```" + " " * 200_000 + "!"),
+    "distinguished names": lambda: ldif.name_in(" " * 200_000 + ","),
+    "passwords": lambda: secret_values.are_secret(["aA1" * 70_000, "a@" + ".aa" * 70_000 + "!"]),
     "last lines": lambda: last_lines._FOOTER.search("abc" * 70_000),
 }
 

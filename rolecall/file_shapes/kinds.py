@@ -32,7 +32,7 @@ _ONLY_GROUPS = {
     "gruppe", "groupe", "grupo", "gruppo", "groep",
 }  # fmt: skip
 # Classes of accounts of services in Active Directory, such as msDS-GroupManagedServiceAccount.
-_SERVICE = re.compile(r"[\w-]*managed ?service ?account", re.IGNORECASE)
+_SERVICE = re.compile(r"(?:group)?managed ?service ?account", re.IGNORECASE)
 KIND = {"type", "kind", "typ", "tipo"}
 # Headers of kinds such as U/G.
 _BOTH = {"ug", "usergroup", "userorgroup"}

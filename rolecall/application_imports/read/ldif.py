@@ -17,7 +17,7 @@ _ENTRY = re.compile(
 )
 _LOOKED_AT = 4096
 # Lines around a code block of Markdown.
-_FENCE = re.compile(r"(?:`{3,}|~{3,})\s*\w*\s*")
+_FENCE = re.compile(r"(?:`{3,}|~{3,}) *\w*")
 
 # Names in the lines that ldapsearch prints after the entries.
 _TRAILER = {"search", "result", "control", "pagedresults"}
@@ -30,7 +30,7 @@ def is_ldif(text: bytes) -> bool:
 
 # The attribute in which an entry names its groups, and those in which groups name their members.
 _HELD, _MEMBERS = "memberof", ("member", "uniquemember")
-_FIRST = re.compile(r"\s*[^=,]+=((?:\\.|[^,\\])*)")
+_FIRST = re.compile(r"[^=,]+=((?:\\.|[^,\\])*)")
 
 Entry = dict[str, object]
 
@@ -136,7 +136,7 @@ def _unfolded(text: str) -> Iterator[tuple[int, str]]:
     held, begins = "", 0
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.rstrip("\r")
-        line = "" if _FENCE.fullmatch(line) else line
+        line = "" if _FENCE.fullmatch(line.rstrip()) else line
         if line.startswith(" ") and held:
             held += line[1:]
             continue
