@@ -227,7 +227,7 @@ def _is_marked_throughout(view: View, ticked: Sequence[Profile]) -> bool:
     The columns with marks are permissions of these rows, unless the first columns describe people. Below a header such
     as Permission or Feature, yes and no are marks too.
     """
-    are_rights = are_used(view.profiles[0].header)
+    are_rights = bool(ticked) and are_used(view.profiles[0].header)
     marked = [each for each in ticked if are_rights or _MARKS.intersection(map(fold, each.distinct))]
     if len(marked) < _SEVERAL or not 0 < marked[0].position <= _MOST_NAMING:
         return False
