@@ -337,6 +337,30 @@ async def test_choosing_another_header_line_makes_a_new_proposal(administrator: 
     assert "Line 2 looks like a header too" not in page
 
 
+async def test_answer_about_the_rows_of_a_matrix_makes_a_new_proposal(administrator: httpx2.AsyncClient) -> None:
+    draft = await uploaded(administrator, text="code,SAP,CRM,VPN\nada,x,x,\nbob,x,,\ncyd,,,x\n")
+    await administrator.post(draft, data={"answer": "0|0|headerLine|1"})
+    assert "does not say what the rows of this matrix are" in (await administrator.get(draft)).text
+
+    await administrator.post(draft, data={"answer": "0|0|rows|Group"})
+
+    page = (await administrator.get(draft)).text
+    assert fields(page)["field.0.0.code"] == "Group"
+    assert "does not say what the rows of this matrix are" not in page
+    assert "Is this line the header?" not in page
+
+
+async def test_rows_with_a_plain_name_can_be_read_as_accounts(administrator: httpx2.AsyncClient) -> None:
+    draft = await uploaded(administrator, text="name,floor\nada,1\nbob,2\n")
+    assert "No header names accounts, groups or permissions" in (await administrator.get(draft)).text
+
+    await administrator.post(draft, data={"answer": "0|0|content|users"})
+
+    page = (await administrator.get(draft)).text
+    assert "Users <span" in page
+    assert "No header names accounts, groups or permissions" not in page
+
+
 async def test_file_without_header_is_read_from_its_first_line(administrator: httpx2.AsyncClient) -> None:
     draft = await uploaded(administrator, text="ada;Ada Byron;Sales\nbob;Bob Kahn;Ops\ncyd;Cy Dee;Ops\n")
     assert "No word of line 1 is a known header" in (await administrator.get(draft)).text
