@@ -39,6 +39,7 @@ TEXTS = {
     "numbers as headers": "0,1,2\n0,1,2\n3,4,5\n",
     "accents in headers": "use\u0301r,ro\u0302le\nada,admin\nbob,admin\n",
     "one column": "user\nada\n",
+    "byte order mark below the header": "user\n\ufeff",
     "blank headers": ",,\nada,admin,x\nbob,admin,y\n",
 }
 

@@ -255,8 +255,11 @@ def _quick_frame(text: bytes, header: bytes, dialect: Dialect) -> pl.DataFrame |
         quote_char=dialect.quote if is_quoted else None,
         empty_string_is_null=False,
     )
+    if frame.height != rows:
+        # Polars takes a byte order mark below the header for the beginning of the text.
+        return None
     longest = max(frame.select(pl.all().str.len_bytes().max()).row(0))
-    return frame if longest <= MAX_FIELD and frame.height == rows else None
+    return frame if longest <= MAX_FIELD else None
 
 
 def _width_of_quoted_lines(text: bytes, dialect: Dialect) -> int | None:
