@@ -167,10 +167,7 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
     match meaning.field:
         case "Group" | "Permission" | "Header" | "Section" if profile.is_dated and not _has_ids(profile):
             score *= 0.1
-        case "Group" if profile.ticks:
-            score *= 0.1
-        case "Group" | "Permission" if profile.statuses == 1 and words_of(profile.header) & _STATUS:
-            # Entitlement Status says whether an entitlement is held.
+        case "Group" | "Permission" if _has_states(meaning.field, profile):
             score *= 0.1
         case "Permission" if all(fold(value) in RISKS for value in profile.distinct):
             # High and Low are ratings, not names of permissions.
@@ -201,6 +198,12 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Access" if not profile.ticks:
             score *= 0.4
     return msgspec.structs.replace(meaning, score=score, evidence=evidence)
+
+
+def _has_states(field: str, profile: Profile) -> bool:
+    """Return whether a column says if access is held, such as Entitlement Status, instead of naming the access."""
+    is_status = profile.statuses == 1 and bool(words_of(profile.header) & _STATUS)
+    return is_status or (field == "Group" and profile.ticks)
 
 
 def _has_ids(profile: Profile) -> bool:
