@@ -46,7 +46,7 @@ from rolecall.tokens import actions as tokens
 from rolecall.tokens.model import DEFAULT_DAYS, display_name
 from rolecall.worker import LOOPS, Loop
 
-# How often all loops run, one after another, because a loop can create work for an earlier one.
+# How many times the loops other than imports run, one after another: a loop can create work for an earlier one.
 _ROUNDS = 2
 _ALL_SCOPES = frozenset(Scope)
 _MAKE = {

@@ -138,7 +138,7 @@ def _has_one_kind(column: Profile, kind: Profile) -> bool:
 def _are_told_apart(column: Profile, kind: Profile) -> bool:
     """Return whether the names agree with `kind`.
 
-    They agree if some names of groups and no names of users look like groups, and each name has only one kind.
+    They agree if each name has only one kind, some groups have names that look like groups, and no user has one.
     """
     found = {
         (fold(word.strip()) in _ONLY_GROUPS, is_spaced(name) or looks_like_group(name))

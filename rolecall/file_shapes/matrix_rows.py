@@ -106,7 +106,10 @@ def rows_of_matrix(
 
 
 def _column_of_rows(columns: Sequence[Profile]) -> Profile:
-    """Return the column that names the rows of a matrix: the first that is different in every row, but no numbers."""
+    """Return the column that names the rows of a matrix.
+
+    It is the first unique column, preferably without numbers or ids. If no column is unique, it is the first column.
+    """
     named = [each for each in columns if each.is_unique and each.is_filled]
     return next((each for each in named if not each.is_opaque), (named or [*columns])[0])
 

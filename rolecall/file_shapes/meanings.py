@@ -44,7 +44,8 @@ _OF_LOGINS = {"unsuccessful", "failed", "failures", "attempts", "retries", "time
 _OF_ONE_PERSON = {"Username", "Email", "Name", "First Name", "Last Name", "Employee ID"}
 _STATUS = {"status", "state"}
 _HAS_DIGIT = re.compile(r"\d")
-# The lowest score of a known header. Earlier headers in the list of a field have higher scores.
+# The lowest score for the position of a known header in the list of its field, before other adjustments. Earlier
+# headers have higher scores.
 _LEAST_KNOWN = 0.55
 
 

@@ -38,7 +38,8 @@ _MOST_WORDS, _MOST_OFFERED, _MOST_GRANTS = 5, 4, 200
 def tell_places(view: View, part: Part) -> None:
     """Add the place to the name of a role or permission if some rows differ only in it.
 
-    If no known header names the place, ask whether a column does. Mention the other columns in the evidence.
+    If rows still agree in all columns that are read, name unread columns in the evidence, and ask about those that may
+    name a place.
     """
     grants, held = _grants(view, part), _field_held(part)
     if not _merged(grants):

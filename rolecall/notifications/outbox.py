@@ -290,7 +290,7 @@ async def record(db: Db, ended: Sequence[EndedMessage], now: datetime) -> None:
 
 
 async def _release(db: Db, messages: Sequence[OutgoingMessage], now: datetime) -> None:
-    """Put messages whose sending did not start back into the queue, as if they had not been claimed."""
+    """Requeue messages whose sending did not start, as if they had not been claimed."""
     if messages:
         await execute(
             db,

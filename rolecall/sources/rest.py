@@ -89,7 +89,7 @@ class RestConnection(SourceConnection):
 
 
 def endpoint(root: URL, path: str) -> URL:
-    """Append a path to the URL of the source. Return a path that is a full URL as it is; the client checks its host."""
+    """Append a path to the URL of the source, or return a full URL unchanged; the client refuses other servers."""
     if path.startswith(("http://", "https://")):
         return URL(path)
     joined = f"{str(root.with_query(None)).rstrip('/')}/{path.lstrip('/')}" if path else str(root.with_query(None))

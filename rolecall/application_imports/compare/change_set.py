@@ -77,7 +77,7 @@ def rows_of_lines(delta: DeltaPart, present: pl.DataFrame, name: list[str]) -> p
     """Return the rows of `present` that are named in changed lines.
 
     Return a Doubt if a removed line names a row that is not present, or if an added line names a present row that no
-    removed line names: an unchanged line must name this row too.
+    removed line names, because then an unchanged line names this row too.
     """
     assert delta.removed is not None
     there = present.select(name)

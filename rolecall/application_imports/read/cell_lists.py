@@ -53,7 +53,7 @@ def _elements(cell: str) -> list[str]:
 
 
 def _texts_of(entry: object) -> list[str]:
-    """Return a string as it is, the entries of a list, the access in an object, and JSON for anything else."""
+    """Return a string unchanged, the entries of a list, the access in an object, and JSON for anything else."""
     match entry:
         case None:
             return []

@@ -56,7 +56,7 @@ FLAG_WORDS = {
     "notifications", "newsletter", "subscribed", "self", "registered", "enforced", "hidden", "visible", "public",
     "inherited", "inherit", "valid", "deactivated", "terminated", "revoked", "cert", "sso", "saml", "federated",
 }  # fmt: skip
-# Members of objects that describe one thing or contain a list. Their names are not data.
+# Names of members that describe one thing or contain a list. They are not read as names of users, groups or access.
 OF_THINGS = {
     "id", "name", "displayname", "display", "title", "label", "key", "code", "value", "values", "type", "kind", "url",
     "description", "href", "uri", "link", "links", "self", "ref", "$ref", "slug", "email", "emails", "mail", "login",

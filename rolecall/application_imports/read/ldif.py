@@ -84,7 +84,7 @@ def _own_names(groups: Sequence[str]) -> dict[str, str]:
 
 
 def name_in(distinguished_name: str) -> str:
-    """Return the first value of a distinguished name: `staff` in `cn=staff,ou=groups`; another text as it is."""
+    """Return the first value of a distinguished name: `staff` in `cn=staff,ou=groups`; other text unchanged."""
     match = _FIRST.match(distinguished_name)
     return re.sub(r"\\(.)", r"\1", match[1]) if match else distinguished_name
 

@@ -30,7 +30,8 @@ _LINK = re.compile(r"""<a\s(?:[^<>]*?\s)?href=["']([^"'<>]+)["']""", re.IGNORECA
 # The total timeout also ends a read from a source that sends one byte per minute.
 _TIMEOUT = aiohttp.ClientTimeout(total=3600, sock_connect=30, sock_read=60)
 _HEADERS = {"Accept-Encoding": "identity", "User-Agent": "Rolecall-Imports/1"}
-# Addresses of services that give credentials to any process on the machine.
+# Addresses of cloud metadata services, which give credentials to any process on the machine. Link-local addresses such
+# as 169.254.169.254 are forbidden without being listed here.
 _METADATA = [IPv4Address("168.63.129.16"), IPv4Address("100.100.100.200"), IPv6Address("fd00:ec2::254")]
 _NAT64 = IPv6Network("64:ff9b::/96")
 
