@@ -186,7 +186,7 @@ async def is_finished(db: Db, application_id: UUID, number: int) -> bool:
 
 
 async def failing_schedules(db: Db) -> list[FailingSchedule]:
-    """Return the applications whose last three scheduled imports all failed."""
+    """Return unarchived applications whose last three scheduled imports failed; canceled imports do not count."""
     rows = await fetch_rows(
         db,
         """SELECT a.id, a.name FROM applications a JOIN schedules s ON s.application_id = a.id

@@ -130,7 +130,7 @@ def metrics_of(after: RecordTotals, tallies: Tallies, *, is_identity_source: boo
 
 
 async def update_value_counts(db: Db, number: int) -> None:
-    """Update the number of holders for each value of a permission, from the assignments that this import changed."""
+    """Update the number of holders for each value of a permission; holders with access None or Deny do not count."""
     # Insert in primary key order, which is faster.
     await execute(
         db,

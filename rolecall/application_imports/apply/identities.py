@@ -67,7 +67,7 @@ async def _update_fields(db: Db, application_id: UUID, number: int, now: datetim
         f"CASE WHEN {changed(field)} THEN jsonb_build_object('{n}', given.{field}) ELSE '{{}}' END"
         for n, field in ((n, f"custom_field_{n}") for n in CUSTOM_FIELDS)
     ]
-    # Reactivate a removed identity that is in the source again, unless the source gives a status.
+    # Reactivate a removed identity that is in the source again, unless the source gives a new status.
     status = f"""CASE WHEN {changed("status")} THEN given.status
                       WHEN i.status = 'Removed' THEN 'Active' ELSE i.status END"""
     # Fires triggers of other packages: schema/identities.sql lists them.
@@ -177,7 +177,10 @@ async def _unknown_supervisors(db: Db, application_id: UUID) -> list[str]:
 
 
 async def _supervisors_where(db: Db, application_id: UUID, condition: str) -> tuple[list[tuple[str, str]], int]:
-    """Return the first pairs of employee and supervisor that meet the condition, and how many more there are."""
+    """Return the first employees without a supervisor who meet the condition, and how many more there are.
+
+    Each employee ID is paired with the supervisor ID in the file. Identities that have a supervisor are left out.
+    """
     rows = await fetch_rows(
         db,
         f"""WITH given AS MATERIALIZED (

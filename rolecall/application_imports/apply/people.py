@@ -62,8 +62,8 @@ async def _write_new_people(db: Db, people: pl.DataFrame, fields: set[str], now:
 async def _with_identities(db: Db, people: pl.DataFrame, fields: set[str]) -> pl.DataFrame:
     """Add the columns `identity_id`, `is_made` (whether the identity is new) and `supervisor` (the id of an identity).
 
-    Find identities by employee ID, or else by e-mail address. Only people without an employee ID are found by address,
-    and only if the address is unique among these people and among the rows. All other rows are new people.
+    Find identities by employee ID, or else by e-mail address. An address finds only identities without an employee ID
+    that are not removed, and it must be unique among them and among the rows. All other rows are new people.
     """
     there = await copy_out(
         db,

@@ -26,7 +26,7 @@ async def write_changes(db: Db, changes: ChangeSet) -> None:
 
 
 async def close_unused(db: Db, application_id: UUID, number: int, maybe_unused: Sequence[int]) -> None:
-    """Remove groups that no file names any more, and the permissions in `maybe_unused` that have no holder.
+    """Remove unlisted groups or clear their fields, and remove permissions in `maybe_unused` that have no holder.
 
     The calling code must write all changes first.
     """

@@ -1,6 +1,6 @@
 """Compare files of groups, memberships and permissions with what the application's accounts and groups hold.
 
-Names are replaced by their numbers in the database, and the numbers are compared.
+Memberships and assignments are compared by the numbers of their names in the database, groups and permissions by name.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -34,7 +34,7 @@ _STILL_NAMED = "a line still names a removed account"
 
 
 class HoldingComparison:
-    """Compare memberships and assignments in parts (`read/parts.py`), then the groups and permissions in them."""
+    """Compare memberships and assignments in parts (`read/parts.py`), then groups and permissions."""
 
     def __init__(
         self, state: CurrentState, number: int, accounts: AccountsAfter, deltas: FileDeltas, unchanged: set[Content]
@@ -329,9 +329,9 @@ class PartComparison:
         return before
 
     def _remove_held(self, content: Content, held: pl.DataFrame) -> Doubt | None:
-        """Remove what removed accounts hold, if this import has no file of this content.
+        """Remove what removed accounts hold, for a content that this import did not read.
 
-        If the import has the same file as before, return a Doubt, because the file still names the removed accounts.
+        If its files are the same as before, return a Doubt, because they still name the removed accounts.
         """
         if not held.height:
             return None

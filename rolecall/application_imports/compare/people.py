@@ -18,7 +18,7 @@ class PeopleChanges(NamedTuple):
 
     before: pl.DataFrame
     difference: Difference
-    # The fields that the file has a column for; other fields of an identity keep their values.
+    # The fields that every file has a column for; other fields of an identity keep their values.
     fields: set[str]
 
     @property

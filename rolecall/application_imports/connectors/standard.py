@@ -1,4 +1,4 @@
-"""The connectors that ship with the service."""
+"""Define the connectors that ship with the service."""
 
 from rolecall.application_imports.connectors import Connector, FileTemplate
 from rolecall.applications.model import Content

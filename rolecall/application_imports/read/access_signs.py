@@ -14,7 +14,7 @@ from rolecall.core.nested_json import decode_nested
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents
 
-# The number of cells of a column that are examined.
+# The maximum number of cells of a column that are examined.
 MOST_CELLS = 1_000
 
 

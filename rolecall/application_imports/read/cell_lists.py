@@ -67,14 +67,14 @@ def _texts_of(entry: object) -> list[str]:
 
 
 def unread_members(cells: pl.Series) -> list[str]:
-    """Return the names of the members that are not read of JSON objects in cells."""
+    """Return the names of the unread members of JSON objects in cells."""
     texts = cells.str.strip_chars()
     objects = texts.filter(texts.str.contains(r"^(?:\{|\[\s*\{)")).unique(maintain_order=True)
     return list(dict.fromkeys(name for cell in objects for each in unread_in_cell(cell) for name in each))
 
 
 def unread_in_cell(cell: str) -> list[Mapping[str, Any]]:
-    """Return the members that are not read of the JSON objects in a cell, for each object that has such members."""
+    """Return the unread members of each JSON object in a cell; leave out objects that have none."""
     if (found := object_in(cell)) is not None:
         return unread_in(found)
     try:

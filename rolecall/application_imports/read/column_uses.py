@@ -39,7 +39,7 @@ class Section(NamedTuple):
     shape: FileShape
 
 
-# Brackets of a path that are looked at: no real path has more lists inside lists.
+# The maximum number of brackets of a path that are examined: no real path has more lists inside lists.
 _DEEPEST = 20
 
 

@@ -1,4 +1,4 @@
-"""Map the columns of a file to fields. Other columns of users and groups become metadata, except secrets."""
+"""Map the columns of a file to fields. Other columns of users and groups become metadata, unless secret or ignored."""
 
 from collections.abc import Mapping, Sequence
 

@@ -29,7 +29,7 @@ def detected(content: bytes) -> str | None:
 
 
 def detected_or_likely(content: bytes) -> str | None:
-    """Return the detected encoding or else the most likely code page, or None if the text is UTF-8 or damaged.
+    """Return the detected encoding or else the most likely code page; None for UTF-8, damaged or unrecognized text.
 
     The calling code must show the result to a person, because it may be wrong.
     """

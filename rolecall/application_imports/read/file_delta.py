@@ -118,7 +118,7 @@ class FileDelta:
             self.notes = (*self.notes, f"{self.missing}; {advice}")
 
     def check_rejects(self) -> None:
-        """Fail on a malformed row unless the file group allows rejects."""
+        """Fail on a rejected row unless the file group allows rejects."""
         if not self.rejects or self.group.allow_rejects:
             return
         first = min(self.rejects)

@@ -246,7 +246,7 @@ def _has_text(value: object) -> bool:
 
 
 def are_levels(texts: Iterable[str]) -> bool:
-    """Return whether most of the different texts contain the usual word for a level of access, such as read."""
+    """Return whether most of the different texts contain a usual word for a level of access, such as read."""
     distinct = {*texts}
     return 2 * sum(bool(_LEVELS & all_words(text)) for text in distinct) > len(distinct)
 

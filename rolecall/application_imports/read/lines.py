@@ -19,7 +19,7 @@ from rolecall.application_imports.read.header_lines import with_header_first
 from rolecall.application_imports.read.parts import ONE_PART, Parting, RowParts
 from rolecall.applications.file_shape import FileShape
 
-# If a larger share of lines changed, reading the whole file is as fast as reading the changed lines.
+# If a larger share of the lines is new, reading the whole file is as fast as reading the changed lines.
 _MOST_ADDED = 0.3
 
 
@@ -98,7 +98,7 @@ class ChangedLines(NamedTuple):
     def added(self) -> Iterator[tuple[int, bytes]]:
         """Yield the added lines of each new file, with the number of the file. In CSV, the header comes first.
 
-        Raise BrokenFile if a line is not a row.
+        Raise BrokenFile if a line of CSV is not a row.
         """
         return _texts(self.new, self.added_rows, are_checked=True)
 

@@ -87,7 +87,7 @@ def _properties(block: list[str]) -> dict[str, str] | None:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of each record. A blank line, a line of dashes or a line with a record number ends a record."""
+    """Yield the lines of each record. Blank lines, lines of - or =, and record numbers separate records."""
     block: list[str] = []
     begins = 1
     for number, raw in enumerate(text.split("\n"), 1):

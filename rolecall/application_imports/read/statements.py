@@ -56,7 +56,7 @@ class ReadTable(msgspec.Struct, frozen=True):
 
 
 def statements(table: ReadTable) -> list[str]:
-    """State what was read, which rows were left out, and what each key of the shape does."""
+    """State what was read, which rows were left out, and what the keys of the shape do (see `STATED`)."""
     keys = msgspec.structs.asdict(table.shape)
     stated = [line for key, state in STATED.items() if keys[key] for line in state(table)]
     return [*_results(table), *_left_out(table), *stated]

@@ -33,7 +33,7 @@ class Table(NamedTuple):
     is_by_line: bool
     # Sentences about the file for the log.
     notes: tuple[str, ...] = ()
-    # Whether the file consists of records (JSON, LDIF), which may lack some of the columns.
+    # Whether the file consists of records (such as JSON or LDIF), which may lack some of the columns.
     is_records: bool = False
     # The fields that a shape computes (`join`, `unpivot`), with the positions of their columns.
     made: Mapping[str, int] = {}

@@ -38,7 +38,7 @@ class BuildOutcome(StrEnum):
     FAILED = "failed"
     HELD = "held"
     CANCELED = "canceled"
-    # The build did not end, for example because the child was killed. A worker starts the import again.
+    # The build did not end, for example because the child was killed. A worker retries the import a few times.
     INTERRUPTED = "interrupted"
     # The file store does not respond. A worker starts the import again, and does not count the attempt.
     POSTPONED = "postponed"
@@ -47,7 +47,7 @@ class BuildOutcome(StrEnum):
 class BuildResult(msgspec.Struct, frozen=True):
     outcome: BuildOutcome
     message: str = ""
-    # Whether a held import lowers risk ratings.
+    # Whether a held import lowers high risk ratings.
     lowers_risk: bool = False
 
 

@@ -14,7 +14,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def limit_process(parent: Connection, *, cpu_seconds: int, memory: Callable[[], int], too_much: bytes) -> None:
-    """Limit CPU time and memory; exit when the parent exits. At the limit, send the parent `too_much` and exit."""
+    """Limit CPU time and memory; exit with the parent. At the memory limit, send the parent `too_much` and exit."""
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 5))
     threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
     threading.Thread(target=_limit_memory, args=(memory, parent, too_much), daemon=True).start()

@@ -102,9 +102,9 @@ async def _run(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
 
 
 async def _start(db: Db, id: UUID) -> datetime | None:
-    """Mark the import as Running and log this; return the start of this attempt.
+    """Mark the import as Running and log this; return the start of this attempt, or None if it must not run.
 
-    If the import is being canceled or was interrupted too often, mark it as Canceled or Failed and return None.
+    If the import is being canceled or was interrupted too often, mark it as Canceled or Failed.
     """
     async with written_by(db, "import-start", by_system(_RUN, clock.now())):
         rows = await fetch_rows(

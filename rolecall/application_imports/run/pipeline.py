@@ -253,7 +253,7 @@ class Pipeline:
         await record_progress(db, self.run.id, min(read, sum(sizes.values())), sum(sizes.values()), clock.now())
 
     def check_rejects(self) -> None:
-        """Fail on a malformed row unless its file group allows rejects. The calling code must read all files first."""
+        """Fail on a rejected row unless its file group allows rejects. Call this after all files are compared."""
         for content in Content:
             if delta := self.deltas.get(content):
                 delta.check_rejects()

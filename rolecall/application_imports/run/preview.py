@@ -48,7 +48,7 @@ async def _copy(source: Db, query: str, target: Db) -> None:
 
 
 async def store_rejects(db: Db, table: tuple[str, str], id: UUID, rejects: Sequence[RejectedRow]) -> None:
-    """Store rejected rows, at most one for each line, and delete those of an earlier attempt."""
+    """Store rejected rows, and delete those of an earlier attempt. `rejects` has at most one row for each line."""
     name, column = table
     async with db.transaction():
         await execute(db, f"DELETE FROM {name} WHERE {column} = %(id)s", id=id)

@@ -23,7 +23,7 @@ RETRY_PAUSE = timedelta(hours=1)
 
 
 async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
-    """Create one import for each schedule that is due, unless its previous import is unfinished."""
+    """Create one import for each schedule that is due, unless a scheduled import of the application is unfinished."""
     rows = await fetch_rows(
         db,
         """SELECT s.application_id, s.cron, f.fired_at FROM schedules s
@@ -37,7 +37,7 @@ async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
 
 
 async def import_pushes(db: Db, config: Config, now: datetime) -> None:
-    """Create an import for each SCIM push that is due, and retry failed imports of SCIM pushes."""
+    """Create an import for each SCIM push that is due, unless one is unfinished; retry failed imports of pushes."""
     for application_id in await due_pushes(db, config, now):
         async with written_by(db, "pushes", by_system("import_push", now)):
             if not await _unfinished(db, application_id) and await take_changes(db, application_id):
@@ -48,7 +48,7 @@ async def import_pushes(db: Db, config: Config, now: datetime) -> None:
 
 
 async def _failed_pushes(db: Db, now: datetime) -> list[UUID]:
-    """Return the applications whose last import of a push failed over an hour ago.
+    """Return the applications without waiting changes whose last import read a push and failed over an hour ago.
 
     The push must be imported again, because identity providers do not resend the changes.
     """
