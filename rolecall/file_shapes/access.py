@@ -7,6 +7,7 @@ from rolecall.applications.model import Content
 from rolecall.file_shapes.commas import ask_for_commas
 from rolecall.file_shapes.conditions import read_conditions
 from rolecall.file_shapes.denials import read_access, skip_denied
+from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.group_lists import name_of_groups
 from rolecall.file_shapes.groups_held import has_placeholders, skip_no_groups, use_filled_group, use_login, use_varied
 from rolecall.file_shapes.header_names import names_of, words_of
@@ -19,9 +20,9 @@ from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.objects import add_inner_place, find_object, tell_apart
 from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.realms import add_realms
+from rolecall.file_shapes.realms import add_realms, has_realms
 from rolecall.file_shapes.row_keys import ask_for_row_key, use_named_permission
-from rolecall.file_shapes.shapes import OpenQuestion
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.slashes import split_slashes
 
 # A file with more columns than this is not a list of groups.
@@ -70,8 +71,9 @@ def find_sap_authorizations(view: View) -> list[Part]:
 
 def find_permissions(view: View) -> list[Part]:
     fields = fields_of_grants(view, Content.PERMISSIONS)
-    if (group := name_of_groups(view)) and "Permission" in fields:
-        fields = {"Group": group, "Permission": fields["Permission"]}
+    role, listed = _name_of_roles(view, fields), fields.get("Group")
+    if (named := name_of_groups(view) or role) and "Permission" in fields:
+        fields = {"Group": named, "Permission": fields["Permission"]}
     is_repeated = _use_repeated_people(view, fields, "Permission")
     if fields.get("Permission") is None or not {"Username", "Group"} & fields.keys():
         return []
@@ -82,9 +84,7 @@ def find_permissions(view: View) -> list[Part]:
     use_named_permission(view, fields)
     _use_name_of_account(view, fields)
     _use_role_in_scope(fields)
-    if (place := fields.get("Header")) and names_of(place.header)[:1] == ["owner"] and "Section" not in fields:
-        # Without a column that names the object, the Owner column contains responsible people, not schemas.
-        del fields["Header"]
+    _leave_out_owners(fields)
     shape: dict[str, Any] = {}
     evidence = [f"{fields['Permission'].header} names permissions"]
     group = fields.get("Group")
@@ -101,11 +101,36 @@ def find_permissions(view: View) -> list[Part]:
         evidence.append(f"{permission.header} lists several permissions, {separated_by(separator)}")
     without_prefix(view, fields, shape, evidence)
     part = read_conditions(view, Part(Content.PERMISSIONS, fields, shape, 0.85, evidence))
+    if role and listed:
+        _ask_for_inner_roles(part, listed.header)
     _ask_for_pairs(view, part)
     ask_for_row_key(view, part)
     ask_for_commas(view, part, permission)
     skip_no_groups(part, permission, "permission")
     return [*with_users(view, part), *_roles_beside(view, part, group)]
+
+
+def _leave_out_owners(fields: dict[str, Meaning]) -> None:
+    # Without a column that names the object, the Owner column contains responsible people, not schemas.
+    if (place := fields.get("Header")) and names_of(place.header)[:1] == ["owner"] and "Section" not in fields:
+        del fields["Header"]
+
+
+def _name_of_roles(view: View, fields: dict[str, Meaning]) -> Meaning | None:
+    """Return the column that names the role of each row, if another column lists roles that this role includes."""
+    group = view.by_header[fields["Group"].header] if "Group" in fields and "Username" not in fields else None
+    if group is None or group.separator is None:
+        return None
+    others = [each for each in view.profiles if each is not group and each.is_unique and each.is_filled]
+    column = next((each for each in others if {*group.distinct} <= {*each.distinct}), None)
+    why = f"{group.header} lists values of {column.header}" if column else ""
+    return Meaning(column.header, "Group", 0.7, why) if column else None
+
+
+def _ask_for_inner_roles(part: Part, header: str) -> None:
+    text = f"{header} lists the roles that a role includes. Nested roles are not read. Import without them?"
+    choice = ProposedChoice("Yes, without them", "Permission", AS_PROPOSED)
+    part.questions = [*part.questions, OpenQuestion(text, [choice])]
 
 
 def _ask_for_pairs(view: View, part: Part) -> None:
@@ -188,6 +213,8 @@ def find_memberships(view: View) -> list[Part]:
     fields = fields_of_grants(view, Content.MEMBERSHIPS)
     is_repeated = _use_repeated_people(view, fields, "Group")
     if not {"Username", "Group"} <= fields.keys() or name_of_groups(view) or (is_about_users(view) and not is_repeated):
+        return []
+    if about_people(view) and has_realms(view):
         return []
     use_varied(view, fields, Content.MEMBERSHIPS, "Group")
     use_filled_group(view, fields)

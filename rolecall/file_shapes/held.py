@@ -8,10 +8,18 @@ import msgspec
 from rolecall.applications.field_words import ACTIVE, NO_ACCESS
 from rolecall.applications.file_shape import columns_in
 from rolecall.applications.model import Content
-from rolecall.core.text import fold
+from rolecall.core.text import fold, some_of
 from rolecall.file_shapes.denials import access_column
 from rolecall.file_shapes.ended_grants import ask_for_ended_grants, ask_if_held
-from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS, ask_for_ended, end_after, ended_beside, last_day_of_grants
+from rolecall.file_shapes.ending import (
+    AS_PROPOSED,
+    SEPARATOR,
+    SKIP_ROWS,
+    ask_for_ended,
+    end_after,
+    ended_beside,
+    last_day_of_grants,
+)
 from rolecall.file_shapes.header_names import is_inverted, names_of, words_of
 from rolecall.file_shapes.holders import PERSON, choose_username, depends_on
 from rolecall.file_shapes.kinds import kind_column, skip_groups
@@ -48,6 +56,7 @@ def with_users(view: View, part: Part, *, is_narrowed: bool = False) -> list[Par
     ask_for_ended(view, part)
     _use_ids(view, part)
     _ask_for_blank(view, part)
+    _ask_for_several_names(view, part)
     is_narrowed |= part.content == Content.PERMISSIONS and bool(part.shape.get("skipRowsWhere"))
     is_narrowed |= _leave_out_ended(view, part) or _is_denied(view, part)
     if part.origin("Username") is None:
@@ -258,6 +267,26 @@ def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     kept = used if key.is_unique else {*fixed} - ({*taken} - used)
     part.ignore(each.header for each in view.profiles if each.header not in kept)
     return part
+
+
+def _ask_for_several_names(view: View, part: Part) -> None:
+    """Ask whether rows of one username are one account if they have several names of people."""
+    key = view.by_header.get(part.holder or "")
+    if key is None or key.is_unique or part.shape.get("join"):
+        return
+    found = _once(view, key).fields(Content.USERS, [key.header, *part.columns]).get("Name")
+    if found is None or not _is_sure(found) or view.by_header[found.header].names <= _SURE:
+        return
+    names: dict[str, dict[str, None]] = {}
+    for username, name in zip(key.cells, view.by_header[found.header].cells, strict=True):
+        if username.strip() and name.strip():
+            names.setdefault(username.strip(), {})[name.strip()] = None
+    if several := [each for each, known in names.items() if len(known) > 1]:
+        shown = some_of([*names[several[0]]], _MOST_BLANK_SHOWN)
+        text = f"{several[0]} in {key.header} has several names in {found.header}: {shown}. Is it one account?"
+        advice = "If not, set join.Username to two columns that tell the accounts apart."
+        choice = ProposedChoice(f"Yes, each {key.header} is one account", "Username", AS_PROPOSED)
+        part.questions = [*part.questions, OpenQuestion(f"{text} {advice}", [choice])]
 
 
 def _once(view: View, key: Profile) -> View:

@@ -8,14 +8,17 @@ import msgspec
 from rolecall.application_imports.read.cell_lists import unread_in_cell
 from rolecall.application_imports.read.keyed_signs import is_keyed, may_be_keyed
 from rolecall.application_imports.read.keyed_values import ACCESS_WORDS, object_in
+from rolecall.applications.field_words import ACCESS
 from rolecall.applications.file_shape import columns_in
 from rolecall.core.secret_names import looks_secret
-from rolecall.core.text import some_of
+from rolecall.core.text import fold, some_of
 from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.header_names import is_state, words_of
 from rolecall.file_shapes.header_words import ENDED
 from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.sample_table import SampleTable
+from rolecall.file_shapes.scoped_lists import PLACE_WORDS, entries_in
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 # Words in the names of JSON members that say whether the access of an entry is in force.
@@ -61,16 +64,48 @@ def _are_keyed(header: str, cells: Sequence[str]) -> bool:
 
 
 def ask_for_unread_states(view: View, part: Part) -> None:
-    """Ask about entries of which only the name is read, if other members may say that their access has ended."""
+    """Ask about entries of which only the name is read.
+
+    Other members may say that their access has ended or is denied, or where it applies.
+    """
     inner = part.shape.get("records", "").removesuffix("[]").rpartition("[].")[2]
     listed = dict.fromkeys(view.table.paths.get(each, each) for each in (*part.shape.get("split", {}), inner))
     for column in [view.by_header[each] for each in listed if each in view.by_header]:
-        names = dict.fromkeys(name for cell in column.cells for each in unread_in_cell(cell.strip()) for name in each)
-        states = [name for name in names if is_state(name) or words_of(name) & (_STATES | ENDED)]
-        read = [path.removeprefix(f"{column.header}[].") for path in part.shape.get("split", {})]
-        if unread := [name for name in states if name not in read]:
-            text = f"Entries of {column.header} have {', '.join(unread[:_MOST_NAMED])}, which is not read"
-            part.questions = [*part.questions, OpenQuestion(f"{text}. Is the access in all of them held?", [])]
+        unread = _unread_texts(part, column)
+        states = [name for name, texts in unread.items() if _may_end(name, texts)]
+        # If only one column has groups, their names contain the place, or each name has only one.
+        others = [name for name, texts in unread.items() if texts and words_of(name) & PLACE_WORDS]
+        places = [name for name in others if len(part.columns_of_groups) > 1]
+        if states:
+            _ask_for_member(part, column, ", ".join(states[:_MOST_NAMED]), "Is the access in all of them held?")
+        for name in [each for each in places if each not in states]:
+            shown = f"{name} ({some_of(unread[name], _MOST_NAMED)})"
+            _ask_for_member(part, column, shown, "Does the name alone say what access it is?")
+
+
+def _ask_for_member(part: Part, column: Profile, shown: str, question: str) -> None:
+    text = f"Entries of {column.header} have {shown}, which is not read. {question}"
+    part.questions = [*part.questions, OpenQuestion(text, [])]
+
+
+def _may_end(name: str, texts: Sequence[str]) -> bool:
+    """Return whether a member may say that the access of its entry has ended or is denied."""
+    says_access = bool(texts) and all(fold(text) in ACCESS for text in texts)
+    return is_state(name) or bool(words_of(name) & (_STATES | ENDED)) or says_access
+
+
+def _unread_texts(part: Part, column: Profile) -> dict[str, list[str]]:
+    """Map the unread members of the entries in a column to their different texts."""
+    begin = f"{column.header}[]."
+    read = [path.removeprefix(begin) for path in part.shape.get("split", {}) if path.startswith(begin)]
+    found: dict[str, dict[str, None]] = {}
+    for cell in map(str.strip, column.cells):
+        for entry in entries_in(cell) if read else unread_in_cell(cell):
+            for name in [each for each in entry if each not in read]:
+                texts = found.setdefault(name, {})
+                if isinstance(text := entry[name], str) and text:
+                    texts[text] = None
+    return {name: [*texts] for name, texts in found.items()}
 
 
 def ask_for_inner_access(view: View, parts: Sequence[Part]) -> list[OpenQuestion]:

@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from rolecall.applications.field_words import ACTIVE, RISKS, YES_NO
+from rolecall.applications.field_words import ACCESS, ACTIVE, RISKS, YES_NO
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import fold
 from rolecall.file_shapes.header_languages import TRANSLATED
@@ -170,8 +170,8 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
             score *= 0.1
         case "Group" | "Permission" if _has_states(meaning.field, profile):
             score *= 0.1
-        case "Permission" if all(fold(value) in RISKS for value in profile.distinct):
-            # High and Low are ratings, not names of permissions.
+        case "Permission" if all(fold(value) in RISKS for value in profile.distinct) or _says_access(profile):
+            # High and Low are ratings, and Allow and Deny say whether a permission is granted: they do not name it.
             score *= 0.1
         case "Username":
             # Full names are usernames only if no other column fits.
@@ -205,6 +205,11 @@ def _has_states(field: str, profile: Profile) -> bool:
     """Return whether a column says if access is held, such as Entitlement Status, instead of naming the access."""
     is_status = profile.statuses == 1 and bool(words_of(profile.header) & _STATUS)
     return is_status or (field == "Group" and profile.ticks)
+
+
+def _says_access(profile: Profile) -> bool:
+    """Return whether every value says that something is granted or denied, such as ALLOW and DENY."""
+    return all(ACCESS.get(fold(value)) in ("Grant", "Deny", "None") for value in profile.distinct)
 
 
 def _has_ids(profile: Profile) -> bool:

@@ -11,7 +11,7 @@ from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
-_REALMS = ["host", "domain", "realm", "client", "mandant", "tenant"]
+_REALMS = ["host", "domain", "realm", "client", "mandant", "tenant", "userdirectory", "userdomain", "logindomain"]
 _LOGINS = ("user", "login", "name", "grantee")
 _MOST_NAMED = 4
 
@@ -22,16 +22,29 @@ def name_with_realm(view: View, fields: dict[str, Meaning], shape: dict[str, Any
     Return the column of usernames, or None if this does not apply.
     """
     login = view.by_header[fields["Username"].header] if "Username" in fields else None
-    realm = view.named(_REALMS)
-    if login is None or login.is_unique or realm is None or realm is login or not realm.is_filled:
-        return None
-    pairs = [*zip(login.cells, realm.cells, strict=True)]
-    if len(set(pairs)) < len(pairs):
+    realm = _realm_of(view, login)
+    if login is None or realm is None:
         return None
     del fields["Username"]
     shape.setdefault("join", {})["Username"] = f"{{{login.header}}}@{{{realm.header}}}"
     evidence.append(f"{login.header} is unique only together with {realm.header}")
     return login.header
+
+
+def has_realms(view: View) -> bool:
+    """Return whether each row is an account whose name is unique only together with a host or domain."""
+    fields = view.fields(Content.USERS)
+    login = view.by_header[fields["Username"].header] if "Username" in fields else None
+    return _realm_of(view, login) is not None
+
+
+def _realm_of(view: View, login: Profile | None) -> Profile | None:
+    """Return the column of hosts or domains if logins are unique only together with it."""
+    realm = view.named(_REALMS)
+    if login is None or login.is_unique or realm is None or realm is login or not realm.is_filled:
+        return None
+    pairs = [*zip(login.cells, realm.cells, strict=True)]
+    return realm if len(set(pairs)) == len(pairs) else None
 
 
 def add_realms(view: View, part: Part) -> None:

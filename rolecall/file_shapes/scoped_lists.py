@@ -7,16 +7,10 @@ from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 
 _PLACES = SCOPES | {
-    "db",
-    "namespace",
-    "realm",
-    "organization",
-    "organisation",
-    "site",
-    "domain",
-    "environment",
-    "space",
-}
+    "db", "namespace", "realm", "organization", "organisation", "site", "domain", "environment", "space",
+}  # fmt: skip
+# Words in names of members that name the place of a role, such as teamSlug.
+PLACE_WORDS = _PLACES | {"team", "group", "org", "account", "zone"}
 _FORMATS = ("JSON", "JSON lines")
 
 
@@ -42,7 +36,7 @@ def name_with_scope(view: View, part: Part, groups: Profile) -> bool:
 def _scope_of(view: View, groups: Profile, outer: str, member: str) -> str | None:
     """Return the member that distinguishes objects of the same name; None if no member does or no name repeats."""
     listed = view.by_header.get(outer) or groups
-    entries = [entry for cell in listed.cells for entry in _entries(cell)]
+    entries = [entry for cell in listed.cells for entry in entries_in(cell)]
     members = dict.fromkeys(name for entry in entries for name in entry)
     for scope in [each for each in members if each != member and _PLACES.intersection(names_of(each))]:
         places = [entry.get(scope) for entry in entries]
@@ -53,7 +47,8 @@ def _scope_of(view: View, groups: Profile, outer: str, member: str) -> str | Non
     return None
 
 
-def _entries(cell: str) -> list[dict[str, object]]:
+def entries_in(cell: str) -> list[dict[str, object]]:
+    """Return the objects in a cell with a JSON list of objects."""
     if not cell.startswith("[{"):
         return []
     return [entry for entry in decode_nested(cell, list[object]) if isinstance(entry, dict)]

@@ -37,6 +37,19 @@ def test_holders_that_differ_only_in_case_are_reported(tmp_path: Path) -> None:
     assert told.startswith("2 usernames differ")
 
 
+def test_rows_of_one_username_with_several_names_of_people_are_asked_about(tmp_path: Path) -> None:
+    rows = "jsmith,John Smith,ACME,Editors\n{}ada,Ada Byron,ACME,Editors\nada,Ada Byron,ACME,Authors\n"
+    question = (
+        "jsmith in User ID has several names in Name: John Smith, Jane Smith. Is it one account? "
+        "If not, set join.Username to two columns that tell the accounts apart."
+    )
+
+    assert asked(tmp_path, export="User ID,Name,Source,Role\n" + rows.format("jsmith,Jane Smith,BETA,Authors\n")) == [
+        question
+    ]
+    assert asked(tmp_path, export="User ID,Name,Source,Role\n" + rows.format("jsmith,John Smith,BETA,Authors\n")) == []
+
+
 _ENTRY = "dn: CN={0},{1},DC=x\nobjectClass: top\nobjectClass: {2}\ncn: {0}\n{3}\n"
 _PEOPLE = (
     _ENTRY.format("Ada", "OU=S", "user", "sAMAccountName: ada\nuserAccountControl: 512\nmemberOf: CN=Ops,OU=G,DC=x\n"),
