@@ -67,8 +67,9 @@ def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list
     lists = sorted(lists, key=_rank_of_list)
     held, numbered = held_together(lists), numbered_groups(everything)
     granted = [each for each in view.profiles if _lists_permissions(each, users.fields)][:1]
-    if rest := ", ".join(each.header for each in lists if each not in held):
-        users.evidence.append(f"Memberships are read only from {_and(held)}, not from {rest}")
+    read = numbered or [each.header for each in held]
+    if rest := ", ".join(each.header for each in lists if each.header not in read):
+        users.evidence.append(f"Memberships are read only from {_and(read)}, not from {rest}")
     ticked = _ticked_permissions(view, users)
     if beside.pairs:
         granted, ticked = [], []
@@ -77,7 +78,7 @@ def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list
     ]
     parts += [_permissions_across(users, ticked)] if ticked else []
     # Do not keep these columns as text of the account, because the text would change with each membership.
-    users.ignore([*(numbered or [each.header for each in held]), *(each.header for each in [*granted, *ticked])])
+    users.ignore([*read, *(each.header for each in [*granted, *ticked])])
     return [*parts, *(_held_in_pairs(everything, users, beside.pairs) if beside.pairs else [])]
 
 
@@ -187,7 +188,7 @@ def _numbered_memberships(view: View, users: Part, groups: list[str]) -> Part:
 
 def _memberships_together(users: Part, groups: Sequence[Profile]) -> Part:
     """Return the memberships from several columns with groups. Some of these columns may contain lists."""
-    part = _memberships(users, [f"{_and(groups)} name groups of the account"])
+    part = _memberships(users, [f"{_and([each.header for each in groups])} name groups of the account"])
     part.shape["unpivot"] = {"columns": [each.header for each in groups], "headers": "Group", "cells": "Group"}
     if split := {each.header: each.separator for each in groups if each.separator}:
         part.shape["split"] = split
@@ -259,5 +260,5 @@ def _memberships(users: Part, evidence: list[str], content: Content = Content.ME
     return Part(content, {}, shape, 0.7, evidence)
 
 
-def _and(columns: Sequence[Profile]) -> str:
-    return " and ".join(each.header for each in columns)
+def _and(headers: Sequence[str]) -> str:
+    return " and ".join(headers)

@@ -22,7 +22,7 @@ def find_keyed_lists(view: View) -> list[Part]:
         return []
     are_groups = names_access(path.removesuffix(MEMBERS))
     holder, held = ("access", "key") if are_groups else ("key", "access")
-    why = f"the object {path.removesuffix(MEMBERS)} maps names to lists"
+    why = f"the object {path.removesuffix(MEMBERS)} maps names to access"
     username, group = Meaning(holder, "Username", 0.5, why), Meaning(held, "Group", 0.5, why)
     shape: dict[str, Any] = {"split": {"access": JSON}}
     evidence = [f"{held} names the groups of {holder}: {why}"]

@@ -173,3 +173,11 @@ def test_column_without_a_number_is_kept_beside_one_with_zero(tmp_path: Path) ->
         ("ada", "CRM", "Member"),
         ("bob", "HR", "User"),
     }
+
+
+def test_role_beside_numbered_groups_is_stated_as_not_read(tmp_path: Path) -> None:
+    text = "Login,Name,Role,Group 1,Group 2\nada,Ada Byron,Clerk,Staff,Door\nbob,Bob Kahn,Clerk,Staff,\n"
+
+    evidence = proposed(tmp_path, export=text).files[0].contents[0].evidence
+
+    assert "Memberships are read only from Group 1 and Group 2, not from Role" in evidence
