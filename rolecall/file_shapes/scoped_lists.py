@@ -41,7 +41,7 @@ def _scope_of(view: View, groups: Profile, outer: str, member: str) -> str | Non
     for scope in [each for each in members if each != member and _PLACES.intersection(names_of(each))]:
         places = [entry.get(scope) for entry in entries]
         pairs = {(str(entry.get(member)), str(place)) for entry, place in zip(entries, places, strict=True)}
-        texts = all(isinstance(place, str) and place for place in places)
+        texts = all(isinstance(place, str | None) for place in places) and any(places)
         if texts and len(pairs) > len({name for name, _ in pairs}):
             return scope
     return None

@@ -41,6 +41,17 @@ def test_lists_of_other_places_keep_their_names(tmp_path: Path) -> None:
     }
 
 
+def test_roles_without_a_place_keep_their_names(tmp_path: Path) -> None:
+    text = (
+        '{"users": [{"user": "ada", "roles": [{"role": "read", "db": "shop"}, {"role": "read", "db": "hr"}]},'
+        ' {"user": "bob", "roles": [{"role": "root"}, {"role": "read", "db": null}]}]}'
+    )
+
+    found = imported(tmp_path, export=text)
+
+    assert found.memberships == {("ada", "shop: read"), ("ada", "hr: read"), ("bob", "root"), ("bob", "read")}
+
+
 def test_all_columns_of_scoped_roles_are_accounted_for(tmp_path: Path) -> None:
     users = [
         {"username": name, "email": f"{name}@x.com", "roles": [{"name": "admin", "site": site}]}
