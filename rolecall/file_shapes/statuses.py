@@ -1,7 +1,7 @@
 """Decide which columns say who is active: one or several status columns, and the end dates of accounts."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 import polars as pl
@@ -34,6 +34,8 @@ _MOST_COMBINED = 200
 _YES_AND_NO = 2
 # Programs that replace a login shell to prevent logins.
 _NO_SHELLS = {"nologin", "false"}
+# Words in headers of the status of a person, rather than of an account.
+_OF_EMPLOYMENT = {"employment", "employee", "emp", "hr", "worker", "contract", "personnel", "hris"}
 # The key of an answer that reads a column as the opposite of active.
 OPPOSITE = "invert.Active"
 # English words for yes and no. Below an ASCII header they do not suggest a status, because a status column of an
@@ -114,7 +116,8 @@ def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
     """Combine several status columns, or else use the one with the most inactive accounts. Ask if they disagree."""
     inactive = {each.header: inactive_rows(view.by_header[each.header]) for each in found}
     best = max(found, key=lambda each: (len(inactive[each.header]), each is part.fields["Active"]))
-    rest = [each.header for each in found if not inactive[each.header] <= inactive[best.header]]
+    contradicted = {each.header: _contradicted(each.header, best.header, inactive) for each in found}
+    rest = [header for header, rows in contradicted.items() if rows]
     columns = [view.by_header[each.header] for each in found]
     together = columns if all(map(_is_yes_or_no, columns)) else [
         each for each in columns if each.header in (best.header, *rest)
@@ -125,13 +128,24 @@ def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
     if not is_combined:
         part.evidence.append(f"{best.header} says who is active; kept unchanged: {', '.join(others)}")
     if rest:
-        rows = counted(len(set.union(*(inactive[header] for header in rest)) - inactive[best.header]), "row")
+        rows = counted(len(set[int]().union(*contradicted.values())), "row")
         text = f"{best.header} and {', '.join(rest)} disagree about {rows}. Which column says who is active?"
         choices = [ProposedChoice(header, "Active", header) for header in (best.header, *rest)]
         all_of_them = ProposedChoice("Active only if all of them say so", "Active", AS_PROPOSED)
         part.questions = [*part.questions, OpenQuestion(text, [*([all_of_them] if is_combined else []), *choices])]
     elif not is_combined:
         _ask_for_unread(part, best.header, [each for each in columns if each.header in others])
+
+
+def _contradicted(other: str, best: str, inactive: Mapping[str, set[int]]) -> set[int]:
+    """Return the rows in which a status says inactive and the best one does not.
+
+    If the best one is that of a person and the other is that of the account, return all rows in which they differ: an
+    account that is active after its owner has left is a finding.
+    """
+    if _OF_EMPLOYMENT & words_of(best) and not _OF_EMPLOYMENT & words_of(other):
+        return inactive[other] ^ inactive[best]
+    return inactive[other] - inactive[best]
 
 
 def _ask_for_unread(part: Part, best: str, others: Sequence[Profile]) -> None:
