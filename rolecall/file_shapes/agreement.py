@@ -7,6 +7,7 @@ import msgspec
 from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import Content
 from rolecall.file_shapes.directory import people_in
+from rolecall.file_shapes.groups_held import values_of
 from rolecall.file_shapes.held_by_users import read_roles_as_permissions
 from rolecall.file_shapes.holders import OVERLAP, agree_on_username, overlap
 from rolecall.file_shapes.parts import Part
@@ -95,14 +96,15 @@ def agree_on_groups(files: Sequence[ReadFile]) -> None:
         for part in file.parts
         if part.content == Content.MEMBERSHIPS and file.view
         for header in part.columns_of_groups
-        for value in file.view.by_header[header].distinct
-    }
+        for value in values_of(file.view.by_header[header], part.shape.get("split", {}).get(header))
+    } - {""}
     for file in files:
         for part in file.parts:
             if part.content != Content.GROUPS or file.view is None or not named or "Group" not in part.fields:
                 continue
             group = part.fields["Group"]
             fits = [each for each in file.view.profiles if each.is_unique and named.intersection(each.distinct)]
+            fits.sort(key=lambda each: -len(named.intersection(each.distinct)))
             if fits and not named.intersection(file.view.by_header[group.header].distinct):
                 why = "the memberships refer to its values"
                 part.fields = {field: each for field, each in part.fields.items() if each.header != fits[0].header}

@@ -44,6 +44,7 @@ from rolecall.file_shapes.shapes import (
 )
 from rolecall.file_shapes.showing import shown_file
 from rolecall.file_shapes.understood import state_unlisted
+from rolecall.file_shapes.unlisted_groups import ask_for_unlisted_groups
 
 
 class Chosen(Decided, frozen=True):
@@ -109,6 +110,7 @@ def _ask_for_doubts(files: Sequence[ReadFile], every: Sequence[ReadFile]) -> Non
         ask_for_capitals(view, parts)
         ask_for_capitals_of_groups(view, parts)
     ask_for_references(viewed)
+    ask_for_unlisted_groups(every)
     ask_for_granted_accounts(viewed)
     ask_for_inner_groups(viewed)
     ask_for_same_names(viewed)

@@ -1,0 +1,90 @@
+"""Ask about groups that memberships and parents name, if the list of groups has few of them."""
+
+from collections.abc import Iterable, Sequence
+
+from rolecall.applications.model import Content
+from rolecall.core.text import counted, some_of
+from rolecall.file_shapes.ending import AS_PROPOSED
+from rolecall.file_shapes.groups_held import values_of
+from rolecall.file_shapes.meanings import Meaning
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.read_files import ReadFile
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.values import read_rows
+
+_MOSTLY = 0.8
+_MOST_NAMED = 4
+
+
+def ask_for_unlisted_groups(files: Sequence[ReadFile]) -> None:
+    """Ask whether groups that memberships name are further groups, if a list of groups has less than half of them."""
+    listing = [(file, part) for file in files for part in file.parts if part.content == Content.GROUPS]
+    # The groups of a sample, or of a pattern, are not all groups.
+    if not listing or not all(file.view and file.sample.is_whole and "Group" in part.fields for file, part in listing):
+        return
+    listed = {name.casefold() for file, part in listing for name in _names(file.view, part, part.columns_of_groups)}
+    for file in files:
+        for part in file.parts:
+            if part.content == Content.MEMBERSHIPS and part not in [each for _, each in listing]:
+                _ask_for_groups(file.view, part, listed)
+    for file, part in listing:
+        if file.view and "Parent" in part.fields and "Parent" not in part.shape.get("join", {}):
+            _ask_for_parents(file.view, part, part.fields["Parent"], listed)
+
+
+def _names(view: View | None, part: Part, headers: Iterable[str]) -> list[str]:
+    """Return the different values of columns, without those that the content reads as blank."""
+    if view is None or "Group" in part.shape.get("join", {}):
+        return []
+    splits, blank = part.shape.get("split", {}), part.shape.get("blank", [])
+    columns = [read_rows(view, part, header) for header in headers]
+    found = [name for column in columns for name in values_of(column, splits.get(column.header))]
+    return [name for name in dict.fromkeys(found) if name and name not in blank]
+
+
+def _ask_for_groups(view: View | None, part: Part, listed: set[str]) -> None:
+    named = _names(view, part, part.columns_of_groups)
+    missing = [name for name in named if name.casefold() not in listed]
+    if missing and 2 * len(missing) <= len(named):
+        part.evidence.append(f"The list of groups does not have {some_of(missing, _MOST_NAMED)}, which are read too")
+    if 2 * len(missing) <= len(named):
+        return
+    text = (
+        f"The memberships name {counted(len(named), 'group')}, and the list of groups does not have "
+        f"{_count(missing, named)}: {some_of(missing, _MOST_NAMED)}. Import them as further groups?"
+    )
+    choice = ProposedChoice("Yes, as further groups", "Username", AS_PROPOSED)
+    part.questions = [*part.questions, OpenQuestion(text, [choice])]
+
+
+def _count(missing: Sequence[str], named: Sequence[str]) -> str:
+    if len(missing) == len(named):
+        return "this group" if len(named) == 1 else "any of them"
+    return f"{len(missing):,} of them"
+
+
+def _ask_for_parents(view: View, part: Part, parent: Meaning, listed: set[str]) -> None:
+    """Ask about parents that are not the names of groups. Do not read them if they are IDs of groups."""
+    named = _names(view, part, [parent.header])
+    missing = [name for name in named if name.casefold() not in listed]
+    if 2 * len(missing) <= len(named):
+        return
+    ids = next((each for each in view.profiles if _identifies(each, missing)), None)
+    if ids:
+        del part.fields["Parent"]
+        naming = part.fields["Group"].header
+        text = (
+            f"{parent.header} names groups by {ids.header}, not by {naming}. Import the groups without their parents?"
+        )
+        choice = ProposedChoice("Yes, without parents", "Username", AS_PROPOSED)
+    else:
+        shown = some_of(missing, _MOST_NAMED)
+        text = f"{parent.header} names groups that the file does not list: {shown}. Import them as further groups?"
+        choice = ProposedChoice("Yes, as further groups", "Username", AS_PROPOSED)
+    part.questions = [*part.questions, OpenQuestion(text, [choice])]
+
+
+def _identifies(column: Profile, names: Sequence[str]) -> bool:
+    """Return whether a column has different values, and most of these names are among them."""
+    return column.is_unique and len({*names} & {*column.distinct}) >= _MOSTLY * len(names)
