@@ -4,7 +4,7 @@ import re
 
 import polars as pl
 
-from rolecall.application_imports.read.dates import NAMED_DATES, are_past
+from rolecall.application_imports.read.dates import DATE_TIMES, NAMED_DATES, are_past
 from rolecall.applications.field_words import ACTIVE, NO_DATE
 from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.core.text import fold, without_accents
@@ -14,6 +14,10 @@ from rolecall.file_shapes.profiles import EXCEL, Profile, is_date, is_serial
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 _LAST_DAY = re.compile(
+    # In names of database columns, other words and abbreviations may stand between, as in END_EFFECTIVE_DT_TM.
+    r"(?<![^\W\d_])(?:end(?:ed|s)?|terminat[a-z]{0,40}|expir[a-z]{0,40})"
+    r"(?:[ ._-]+(?:effective|eff|validity|valid|period|service|employment|contract|account|user)){0,2}"
+    r"[ ._-]+(?:date|datetime|dt|dtm|dttm|day|tm|time|timestamp|ts)(?![a-z])|"
     r"(?:end|terminat[a-z]{0,40}|expir[a-z]{0,40}|leav[a-z]{0,40}|exit|separation)"
     r"[ ._-]*(?:date|day|on|at|time)(?![a-z])"
     r"|(?:valid|effective|active)[ ._-]*(?:to|until|through|thru|till)(?![a-z])|^(?:to|thru|until)[ ._-]*date$"
@@ -190,4 +194,13 @@ def format_of(column: Profile) -> str | None:
     if formats:
         return None if {"day first", "month first"} <= set(formats) else formats[0]
     named = (each for each in NAMED_DATES if all(is_date(value, each) for value in column.distinct))
-    return next(named, None)
+    return next(named, None) or _format_with_times(column)
+
+
+def _format_with_times(column: Profile) -> str | None:
+    """Return `day first` if all values are dates with the names of months and some have a time; else None."""
+    values = [value for value in column.distinct if fold(value) not in NO_DATE]
+    patterns = [f"{date}{time}" for date in NAMED_DATES for time in DATE_TIMES]
+    is_named = bool(values) and all(any(is_date(value, each) for each in patterns) for value in values)
+    # With an order, the import recognizes dates with names of months too, in any notation.
+    return "day first" if is_named else None

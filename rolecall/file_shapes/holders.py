@@ -8,8 +8,9 @@ import polars as pl
 
 from rolecall.application_imports.read.dates import are_past
 from rolecall.applications.model import Content
-from rolecall.core.text import without_accents
+from rolecall.core.text import counted, without_accents
 from rolecall.file_shapes.directory import people_in
+from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.header_names import is_link, names_of, words_of
 from rolecall.file_shapes.held_by_users import held_by
 from rolecall.file_shapes.kinds import people_among, skip_groups
@@ -33,6 +34,8 @@ _LOGIN = re.compile(r"[\w.$-]{1,64}(?:\\[\w.$-]{1,64})?")
 # Headers of usernames that also name other things: the subject of a ticket, the key of a record.
 _NAMING_OTHERS = {"subject", "key", "assignedto", "actor", "identity", "handle"}
 _IN_LEDGERS = {"account", "accountname", "accountid"}
+# The fields that tell people apart.
+_OF_ONE = {"Name", "First Name", "Last Name", "Email", "Employee ID"}
 # The fields of a person from which a login may be built.
 _NAMED = ("Name", "First Name", "Last Name", "Email")
 # A login is built from a name if it contains this many letters from the beginning of the name.
@@ -55,10 +58,12 @@ def find_users(view: View) -> list[Part]:
     _prefer_login(view, fields)
     _prefer_address(view, fields)
     key = name_with_realm(view, fields, shape, evidence) or choose_username(view, fields, shape, evidence)
+    named = None if key else _repeated_username(view, fields, shape, evidence)
+    key = key or named
     _cut_names(view, fields, shape, evidence)
     _complete_name(view, fields, shape)
     part = Part(Content.USERS, fields, shape, 0.85 if key else 0.3, evidence)
-    part.questions = _ask_for_username(view, key)
+    part.questions = [*_ask_for_username(view, fields, key), *_ask_for_blank(view, named)]
     if key and {"Name", "First Name", "Email"} & fields.keys():
         evidence.append(f"Columns of accounts: {', '.join(sorted(PERSON & fields.keys()))}")
     decide_active(view, part)
@@ -76,16 +81,50 @@ def find_users_with_pairs(view: View) -> list[Part]:
     return find_users(view) if pairs and (about_people(others) or "Username" in others.fields(Content.USERS)) else []
 
 
-def _ask_for_username(view: View, key: str | None) -> list[OpenQuestion]:
+def _repeated_username(
+    view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]
+) -> str | None:
+    """Return the column whose header certainly means the username, if the rows with the same username are one account.
+
+    These rows have the same status and the same name, address or employee ID. Other columns that differ are left out.
+    """
+    username = fields.get("Username")
+    if username is None or username.score < _CERTAIN:
+        return None
+    key = view.by_header[username.header]
+    differing = [] if key.is_unique else [each.header for each in view.profiles if not depends_on(each, key)]
+    read = {field for field, meaning in fields.items() if meaning.header not in differing}
+    is_repeated = read == fields.keys() and bool(read & _OF_ONE) and 2 * len(key.distinct) > len(key.cells)
+    if not is_repeated or not key.is_login or key.is_opaque:
+        return None
+    if differing:
+        shape["ignore"] = differing
+        left = ", ".join(differing)
+        evidence.append(f"Rows with the same {key.header} are one account. Left out, because they differ: {left}")
+    return key.header
+
+
+def _ask_for_blank(view: View, key: str | None) -> list[OpenQuestion]:
+    """Ask about rows without a username, if the header alone says which column has the usernames."""
+    blank = sum(not cell.strip() for cell in view.by_header[key].cells) if key else 0
+    if key is None or not blank:
+        return []
+    text = f"{key} is blank in {counted(blank, 'row')}. Leave out such rows, because they have no account?"
+    return [OpenQuestion(text, [ProposedChoice("Yes, leave them out", SKIP_ROWS, SEPARATOR.join((key, "is", "")))])]
+
+
+def _ask_for_username(view: View, fields: dict[str, Meaning], key: str | None) -> list[OpenQuestion]:
     """Ask about the usernames, unless a unique column has them and a header shows that the rows are accounts."""
     if key is not None and view.by_header[key].names <= _WEAK:
         return [] if _is_about_accounts(view, key) else [_ask_for_accounts(key)]
-    text = "No column has a different value in every row. Which column names the account?"
+    named = fields["Username"].header if "Username" in fields and key is None else key
+    text = "No column is filled and different in every row, and certain to name the account. Which column names it?"
     if key is not None:
         text = (
             f"Only {key} is different in every row, and its values look like names of people. Does it name the account?"
         )
-    headers = dict.fromkeys([*([key] if key else []), *(each.header for each in view.profiles)])
+    naming = [each for each in view.profiles if not (each.ticks or each.statuses == 1 or each.is_dated)]
+    headers = dict.fromkeys([*([named] if named else []), *(each.header for each in naming or view.profiles)])
     choices = [ProposedChoice(header, "Username", header) for header in list(headers)[:8]]
     return [OpenQuestion(text, choices)]
 

@@ -74,8 +74,13 @@ class Part(msgspec.Struct):
         """Return the column of a field, or else the fallback at the end of its pattern, `|or(column)`, or else None."""
         if field in self.fields:
             return self.fields[field].header
-        otherwise = _OTHERWISE.search(self.shape.get("join", {}).get(field, ""))
-        return otherwise[1] if otherwise else None
+        return fallback_in(self.shape.get("join", {}).get(field, ""))
+
+
+def fallback_in(pattern: str) -> str | None:
+    """Return the column at the end of a pattern, `|or(column)`, or else None."""
+    otherwise = _OTHERWISE.search(pattern)
+    return otherwise[1] if otherwise else None
 
 
 class View(msgspec.Struct):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import product
 
+import msgspec
 import polars as pl
 
 from rolecall.application_imports.read.dates import are_past
@@ -277,9 +278,13 @@ def _end_by_date(view: View, part: Part) -> None:
 
 def _end_beside_status(view: View, part: Part, active: Meaning) -> None:
     """Read accounts as inactive after their last day or deletion, even if their status is active."""
+    asked = len(part.questions)
     column = _dated(view, _REMOVED)
     if column is None or column.header == active.header:
         ended_beside(view, part, "Active", active.header)
+        # An end date that agrees with this status may say nothing else, such as an end of employment.
+        if len(part.questions) > asked:
+            _end_beside_others(part, active.header, asked)
         return
     format = format_of(column)
     # Without a date format, every text in the column would count as a deletion, even a word for no date.
@@ -292,6 +297,22 @@ def _end_beside_status(view: View, part: Part, active: Meaning) -> None:
         _end_combined(view, part)
         return
     ended_if(part, "Active", active.header, f"{column.header}|past({format})" if format else column.header)
+    _end_beside_others(part, active.header, asked)
+
+
+def _end_beside_others(part: Part, status: str, asked: int) -> None:
+    """Let the end date count beside the other status columns too that the first questions offer."""
+    pattern, behind = part.shape.get("join", {}).get("Active", ""), f"|or({status})}}"
+    if not pattern.endswith(behind):
+        return
+    for n, question in enumerate(part.questions[:asked]):
+        choices = [
+            msgspec.structs.replace(each, key="join.Active", value=f"{pattern.removesuffix(behind)}|or({each.value})}}")
+            if each.key == "Active" and each.value != AS_PROPOSED and is_inverted(each.value) is is_inverted(status)
+            else each
+            for each in question.choices
+        ]
+        part.questions[n] = msgspec.structs.replace(question, choices=choices)
 
 
 def removed_on(view: View) -> tuple[Profile, str] | None:

@@ -44,8 +44,10 @@ def _names(view: View | None, part: Part, headers: Iterable[str]) -> list[str]:
 
 
 def _ask_for_groups(view: View | None, part: Part, listed: set[str]) -> None:
-    named = _names(view, part, part.columns_of_groups)
-    missing = [name for name in named if name.casefold() not in listed]
+    # Beside a column of groups, another one may name roles, which have a list of their own.
+    columns = [_names(view, part, [header]) for header in part.columns_of_groups]
+    named = min(columns, key=lambda names: _share(_missing(names, listed), names), default=[])
+    missing = _missing(named, listed)
     if missing and 2 * len(missing) <= len(named):
         part.evidence.append(f"The list of groups does not have {some_of(missing, _MOST_NAMED)}, which are read too")
     if 2 * len(missing) <= len(named):
@@ -58,6 +60,14 @@ def _ask_for_groups(view: View | None, part: Part, listed: set[str]) -> None:
     part.questions = [*part.questions, OpenQuestion(text, [choice])]
 
 
+def _missing(named: Sequence[str], listed: set[str]) -> list[str]:
+    return [name for name in named if name.casefold() not in listed]
+
+
+def _share(missing: Sequence[str], named: Sequence[str]) -> float:
+    return len(missing) / len(named) if named else 1.0
+
+
 def _count(missing: Sequence[str], named: Sequence[str]) -> str:
     if len(missing) == len(named):
         return "this group" if len(named) == 1 else "any of them"
@@ -67,7 +77,7 @@ def _count(missing: Sequence[str], named: Sequence[str]) -> str:
 def _ask_for_parents(view: View, part: Part, parent: Meaning, listed: set[str]) -> None:
     """Ask about parents that are not the names of groups. Do not read them if they are IDs of groups."""
     named = _names(view, part, [parent.header])
-    missing = [name for name in named if name.casefold() not in listed]
+    missing = _missing(named, listed)
     if 2 * len(missing) <= len(named):
         return
     ids = next((each for each in view.profiles if _identifies(each, missing)), None)

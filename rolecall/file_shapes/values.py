@@ -11,7 +11,7 @@ from rolecall.applications.file_shape import ANY_OTHER, RowCondition
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import counted, fold
 from rolecall.file_shapes.header_names import is_inverted, names_of
-from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.parts import Part, View, fallback_in
 from rolecall.file_shapes.profiles import DATES, EXCEL, Profile, is_serial
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
@@ -218,8 +218,10 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
 
 def _asked_for(view: View, part: Part, field: str) -> list[str]:
     """Return the columns that a question offers for a field."""
-    offered = [choice for question in part.questions for choice in question.choices if choice.key == field]
-    return [choice.value for choice in offered if choice.value in view.by_header]
+    choices = [choice for question in part.questions for choice in question.choices]
+    offered = [each.value for each in choices if each.key == field]
+    offered += [fallback_in(each.value) or "" for each in choices if each.key == f"join.{field}"]
+    return [header for header in offered if header in view.by_header]
 
 
 def _ask_for_words_of_others(view: View, part: Part, field: str, source: str) -> None:

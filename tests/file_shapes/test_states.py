@@ -333,3 +333,33 @@ def test_state_with_words_for_a_status_beside_a_city_is_the_status(tmp_path: Pat
     )
 
     assert [column.header for column in part.columns if column.field == "Active"] == ["state"]
+
+
+@pytest.mark.parametrize(
+    "header", ["END_EFFECTIVE_DT_TM", "END_EFFECTIVE_DATE", "EXPIRATION_DTM", "VALID_TO_DT", "ENDED_DT", "EFF_END_TS"]
+)
+@pytest.mark.parametrize("past", ["2023-02-12 10:11:12", "12-FEB-2023 10:11:12", "12-FEB-2023"])
+def test_accounts_are_inactive_after_a_last_day_in_the_notation_of_a_database(
+    tmp_path: Path, header: str, past: str
+) -> None:
+    later = past.replace("2023", "2100")
+    text = f"username,full name,email,{header}\nada,Ada Byron,a@x.com,{later}\nbob,Bob Kahn,b@x.com,{past}\n"
+
+    found = imported(tmp_path, export=text)
+
+    assert (found.active, found.inactive) == ({"ada"}, {"bob"})
+
+
+def test_dates_of_sending_are_not_last_days(tmp_path: Path) -> None:
+    text = "username,full name,email,SEND_DT\nada,Ada Byron,a@x.com,2023-02-12\nbob,Bob Kahn,b@x.com,2023-02-13\n"
+
+    assert imported(tmp_path, export=text).active == {"ada", "bob"}
+
+
+def test_only_columns_of_names_are_offered_as_username(tmp_path: Path) -> None:
+    text = "owner,full name,email,enabled,active_since\nada,Ada Byron,,yes,2020-01-01\nada,Bob Kahn,,no,2021-01-01\n"
+
+    questions = [each for part in proposed(tmp_path, export=text).files[0].contents for each in part.questions]
+
+    offered = [choice.value for each in questions for choice in each.choices if choice.key == "Username"]
+    assert not {"enabled", "active_since"}.intersection(offered)

@@ -40,7 +40,7 @@ NAMED_DATES = (
     "%A, %B %d, %Y",
 )
 _UNIX_DATE = "%a %b %d %H:%M:%S %z %Y"
-_TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M:%S %p", " %I:%M %p", " %H:%M:%S UTC", " %H:%M:%S GMT", ", %I:%M %p")
+DATE_TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M:%S %p", " %I:%M %p", " %H:%M:%S UTC", " %H:%M:%S GMT", ", %I:%M %p")
 # Values of a Windows FILETIME, in units of 100 ns since 1601: 1970-01-01, and the value that means never.
 _WINDOWS_EPOCH = 116_444_736_000_000_000
 _WINDOWS_NEVER = 2**63 - 1
@@ -198,7 +198,7 @@ def _named(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
     if not odd.str.contains(r"[A-Za-z]{3}").any():
         return found.dt.replace_time_zone("UTC")
     for date in NAMED_DATES:
-        for time in _TIMES:
+        for time in DATE_TIMES:
             pattern = f"{date}{time}"
             if not time:
                 tried = odd.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))
