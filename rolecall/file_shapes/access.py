@@ -9,7 +9,14 @@ from rolecall.file_shapes.conditions import read_conditions
 from rolecall.file_shapes.denials import read_access, skip_denied
 from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.group_lists import name_of_groups
-from rolecall.file_shapes.groups_held import has_placeholders, skip_no_groups, use_filled_group, use_login, use_varied
+from rolecall.file_shapes.groups_held import (
+    ask_for_other_groups,
+    has_placeholders,
+    skip_no_groups,
+    use_filled_group,
+    use_login,
+    use_varied,
+)
 from rolecall.file_shapes.header_names import names_of, words_of
 from rolecall.file_shapes.header_words import OF_GROUPS, SCOPES
 from rolecall.file_shapes.held import with_users
@@ -238,6 +245,7 @@ def find_memberships(view: View) -> list[Part]:
     add_list(group, fields, shape, evidence)
     without_prefix(view, fields, shape, evidence)
     part = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
+    ask_for_other_groups(view, part, group)
     add_realms(view, part)
     split_slashes(part, group)
     ask_for_commas(view, part, group)

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 from rolecall.applications.field_words import GIVES_NOTHING, NOTHING_HELD
-from rolecall.applications.file_shape import JSON
+from rolecall.applications.file_shape import JSON, fits_patterns
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import fold
-from rolecall.file_shapes.ending import SKIP_ROWS
+from rolecall.file_shapes.ending import AS_PROPOSED, SKIP_ROWS
 from rolecall.file_shapes.header_names import IDENTIFYING, NAMING_OBJECTS, known_for, names_of, path_of, words_of
 from rolecall.file_shapes.header_words import HELD
 from rolecall.file_shapes.meanings import Meaning, meanings
@@ -21,7 +21,11 @@ FILL_DOWN = "fillDown"
 _NO_PERMISSION = {fold(word) for word in NOTHING_HELD}
 # A placeholder in brackets, such as `(No Group)` or `<not assigned>`.
 _PLACEHOLDER = re.compile(r"[(<\[](?:no|not|without)\b[^()<>\[\]]{0,60}[)>\]]", re.IGNORECASE)
-_LIKELY = 0.4
+_LIKELY, _CERTAIN = 0.4, 0.9
+# The number of letters in which words such as Gruppe and Gruppenname agree.
+_STEM = 5
+# More than half of the values.
+_MOSTLY = 0.5
 # If at most this many rows have a value, it may be the same in all of them by coincidence.
 _FEW = 2
 # Words in headers that say in which form a group is named, such as by its ID.
@@ -74,9 +78,16 @@ def _names_groups(stem: str) -> bool:
 
 
 def use_login(view: View, fields: dict[str, Meaning]) -> None:
-    """If a column `name` or `id` contains logins, use it as the username instead of a column of e-mail addresses."""
+    """Use a column of logins as the username, instead of a column of e-mail addresses or numbers.
+
+    Instead of addresses, use a column `name` or `id`; instead of numbers, another column whose header means Username.
+    """
     holder = fields.get("Username")
-    if holder is None or view.by_header[holder.header].emails < 1:
+    if holder is None:
+        return
+    if view.by_header[holder.header].numbers > _MOSTLY:
+        _use_login_beside(view, fields, view.by_header[holder.header])
+    if view.by_header[holder.header].emails < 1:
         return
     addresses = view.by_header[holder.header]
     for named in [each for each in view.profiles if names_of(each.header)[:1] in (["name"], ["id"])]:
@@ -86,6 +97,43 @@ def use_login(view: View, fields: dict[str, Meaning]) -> None:
             why = f"its values are logins, one for each {holder.header}"
             fields["Username"] = Meaning(named.header, "Username", 0.7, why)
             return
+
+
+def _use_login_beside(view: View, fields: dict[str, Meaning], numbers: Profile) -> None:
+    for other in meanings(Content.MEMBERSHIPS, view.profiles):
+        column = view.by_header[other.header]
+        is_other = other.field == "Username" and other.score > _MOSTLY and column is not numbers
+        count = len(set(zip(numbers.cells, column.cells, strict=True)))
+        is_same = count == len(numbers.distinct) == len(column.distinct)
+        if is_other and is_same and column.is_login and column.is_filled and not column.emails:
+            why = f"its values are logins, one for each {numbers.header}"
+            fields["Username"] = Meaning(column.header, "Username", other.score, why)
+            return
+
+
+def ask_for_other_groups(view: View, part: Part, groups: Profile) -> None:
+    """Ask which column gives the memberships, if the header of another column certainly means groups too."""
+    taken = {meaning.header for meaning in part.fields.values()}
+    for other in meanings(Content.MEMBERSHIPS, view.profiles):
+        column = view.by_header[other.header]
+        is_named = other.field == "Group" and other.score >= _CERTAIN and other.header not in taken
+        is_other = column.values and not (column.is_opaque or column.ticks or column.statuses == 1)
+        is_other = is_other and not _is_same(groups, column)
+        if not is_named or not is_other or "Group" not in part.fields or not fits_patterns(column.header):
+            continue
+        text = f"{groups.header} and {column.header} both name groups. Are the memberships those in {groups.header}?"
+        yes = ProposedChoice(f"Yes, those in {groups.header}", "Username", AS_PROPOSED)
+        no = ProposedChoice(f"No, those in {column.header}", "join.Group", f"{{{column.header}}}")
+        part.questions = [*part.questions, OpenQuestion(text, [yes, no])]
+        return
+
+
+def _is_same(groups: Profile, other: Profile) -> bool:
+    """Return whether two columns name the same groups, such as by a name and by a code."""
+    words, others = ((words_of(each.header) - NAMING) or {each.header} for each in (groups, other))
+    is_alike = any(a[:_STEM].lower() == b[:_STEM].lower() for a in words for b in others)
+    pairs = set(zip(groups.cells, other.cells, strict=True))
+    return is_alike and len(pairs) == len({*groups.cells}) == len({*other.cells})
 
 
 def one_for_each_object(columns: Iterable[Profile]) -> list[Profile]:

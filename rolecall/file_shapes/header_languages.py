@@ -56,7 +56,10 @@ _WORDS = {
     ",benutzerrolle,benutzerrollen,berechtigungsgruppe,berechtigungsrolle,berechtigungsprofil"
     ",profilutilisateur,groupeutilisateur,grupodeusuarios,perfilusuario,perfildeusuario,gruppoutenti"
     ",profilo,profili,profiloutente,gebruikersgroep,gebruikersgroepen,gebruikersrol,gebruikersrollen"
-    ",perfildeacesso,perfilacesso,papel,papeis,grupauzytkownikow,rolauzytkownika",
+    ",perfildeacesso,perfilacesso,papel,papeis,grupauzytkownikow,rolauzytkownika"
+    ",rollenname,rollenbezeichnung,gruppenbezeichnung,profilname,nomdurole,nomrole,nomdugroupe,nomgroupe,nombredelrol"
+    ",nombrederol,nombrerol,nombredelgrupo,nombregrupo,nombredelperfil,nombreperfil,nomeruolo,nomegruppo,nomeperfil"
+    ",nomedoperfil,nomedogrupo,nomegrupo,nomepapel,rolnaam,groepsnaam,nazwaroli,nazwagrupy",
     "Permission": "uprawnienie,uprawnienia,habilitation,habilitations,autorisation,autorisations,autorizacion"
     ",autorizaciones,permesso,permessi,autorizzazione,autorizzazioni,permissao,permissoes,opravneni,opravnenie"
     ",behorighet,rettighet,rettighed,rettigheder,jogosultság,право,права,полномочия,yetki,yetkiler,rechten,drept"

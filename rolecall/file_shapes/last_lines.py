@@ -201,10 +201,12 @@ def _is_count(row: Sequence[str], width: int) -> bool:
 
 
 def _is_total(row: Sequence[str]) -> bool:
-    """Return whether a row has only a text such as TOTAL USERS and a number after it."""
+    """Return whether a row has only a text such as TOTAL USERS or Anzahl Benutzer: and a number after it."""
     first, *others = [cell.strip() for cell in row]
     filled = [cell for cell in others if cell]
-    return len(filled) == 1 and bool(_NUMBER.fullmatch(filled[0])) and bool(_TOTAL.match(first))
+    # A login may be a single word for a count, but it does not end in a colon.
+    is_count = first.endswith(":") or (bool(_COUNT.match(first)) and " " in first)
+    return len(filled) == 1 and bool(_NUMBER.fullmatch(filled[0])) and (is_count or bool(_TOTAL.match(first)))
 
 
 def _is_rule(row: Sequence[str]) -> bool:
@@ -276,7 +278,8 @@ def _find_footers(last: Sequence[list[str]], width: int, column: str, names: Seq
 
 
 def _is_footer(text: str) -> bool:
-    return bool(_FOOTER.search(text)) or text.strip("* ").lower().startswith("end")
+    is_count = bool(_COUNT.match(text)) and " " in text
+    return is_count or bool(_FOOTER.search(text)) or text.strip("* ").lower().startswith("end")
 
 
 def _is_note(text: str, names: Sequence[str]) -> bool:
