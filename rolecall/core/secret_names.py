@@ -46,8 +46,8 @@ _PASSWORDS = {
     "pass", "passw", "psw", "pw", "pword", "mdp", "senha", "parola", "haslo", "heslo", "geslo", "zaporka", "parool",
     "sifre", "kodeord",
 }  # fmt: skip
-# Whole headers without separators: hash columns, such as those of SAP and Oracle, and compounds such as `userpass`.
-_WHOLE = re.compile(r"bcode|ocod\d|spare4|.*hash(?:ed)?|(?:user|login|admin|root|db|web|mail|smtp|ftp)pass")
+# Whole headers without separators: columns of hashes and salts, as in SAP and Oracle, and compounds such as `userpass`.
+_WHOLE = re.compile(r"bcode|dstec|ocod\d|spare4|.*hash(?:ed)?|(?:user|login|admin|root|db|web|mail|smtp|ftp)pass")
 # Parts of headers that describe a secret without containing it, such as when it was used or whether it expires.
 _ABOUT = (
     "lastused",

@@ -58,6 +58,11 @@ _SHOWN = {"displayvalue", "display"}
 _PROFILES = re.compile(r"(?:user)?profiles?$")
 _NAMES_OF_PROFILES = {"name", "displayname", "id", "key", "code", "value"}
 _PATH = re.compile(r"[\w$@-]+(?:\.[\w$@-]+)+")
+# Prefixes of columns in Brazilian databases: a name, a description, a code, an indicator. Those of dates, amounts and
+# kinds are not in the list, because such a column does not contain what it is about.
+_PREFIXED = re.compile(
+    r"(?:(?:nm|ds|cd|ie|ic|fl)_|(?:in|st|sn|ind|flg)_(?=ativo$|situacao$|bloqueado$))", re.IGNORECASE
+)
 _PEOPLE = {"user", "usr", "person", "employee", "operator", "account", "login", "logon"}
 _LINKS = {"link", "href", "self", "$ref"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -77,8 +82,15 @@ def names_of(header: str) -> list[str]:
         parts += _names_of_path(header)
     if header.startswith("@"):
         parts.append(header[1:])
+    if prefix := _PREFIXED.match(header):
+        parts.append(_named_by(prefix[0].lower(), header[prefix.end() :]))
     names = [re.sub(r"[^\w.]", "", without_accents(same_header(part))) for part in parts]
     return [name for name in dict.fromkeys(names) if name and name not in _NOISE]
+
+
+def _named_by(prefix: str, name: str) -> str:
+    """Return what a column with a prefix contains: DS_USUARIO describes a user, and NM_USUARIO names an account."""
+    return "nomecompleto" if prefix == "ds_" and name.lower() in ("usuario", "pessoa") else name
 
 
 def _names_of_path(header: str) -> list[str]:

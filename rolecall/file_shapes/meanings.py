@@ -170,6 +170,9 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
             score *= 0.1
         case "Group" | "Permission" if _has_states(meaning.field, profile):
             score *= 0.1
+        case "Group" if profile.numbers == 1:
+            # Of two columns with equally good headers, read the names and not the codes.
+            score *= 0.995
         case "Permission" if all(fold(value) in RISKS for value in profile.distinct) or _says_access(profile):
             # High and Low are ratings, and Allow and Deny say whether a permission is granted: they do not name it.
             score *= 0.1

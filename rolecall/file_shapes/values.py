@@ -9,7 +9,7 @@ import msgspec
 from rolecall.applications.field_words import ACTIVE, DATE_FIELDS, NO_DATE, WORDS, YES_NO
 from rolecall.applications.file_shape import ANY_OTHER, RowCondition
 from rolecall.applications.model import Content, same_header
-from rolecall.core.text import counted, fold
+from rolecall.core.text import counted, fold, without_accents
 from rolecall.file_shapes.header_names import is_inverted, names_of
 from rolecall.file_shapes.parts import Part, View, fallback_in
 from rolecall.file_shapes.profiles import DATES, EXCEL, Profile, is_serial
@@ -34,7 +34,7 @@ _NOT = {"not", "never", "un", "re", "non", "to", "be", "will"}
 _MOST_DATES = 200
 _LOCKED = re.compile(r"(?<!un)(?<!b)lock|gesperrt|verrouill", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?:status|state|flag)$")
-_STATUS = re.compile(r"stat|sts$|activ")
+_STATUS = re.compile(r"stat|sts$|activ|ativo|situac|estado|etat")
 _TICKS = {"x", "✓", "✔", "☑", "✅"}
 _IDENTITY_WORDS = {"Yes": "Active", "No": "Disabled"}
 
@@ -204,13 +204,18 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
         text = f"{column.header} is blank in {counted(blank, 'row')}. Does a blank cell mean active?"
         choices = [ProposedChoice(each, f"values.{field}.", values[each]) for each in ("Yes", "No")]
         part.questions = [*part.questions, OpenQuestion(text, choices)]
-    if codes == {"a", "i"} and _STATUS.search(same_header(column.header)):
-        # In a status column with no other codes, A and I mean active and inactive.
-        known = {word: values[_GUESSED[fold(word)]] for word in column.distinct}
+    known = {}
+    if (
+        codes >= {"a", "i"}
+        and max(map(len, codes)) == 1
+        and _STATUS.search(without_accents(same_header(column.header)))
+    ):
+        # Beside each other in a status column with codes, A and I mean active and inactive.
+        known = {word: values[_GUESSED[fold(word)]] for word in column.distinct if fold(word) in ("a", "i")}
         part.shape.setdefault("values", {}).setdefault(field, {}).update(known)
         part.evidence.append(f"{column.header} has A for active and I for inactive")
-        return
-    for word in [word for word in column.distinct if fold(word) not in WORDS[field].keys() - doubtful][:12]:
+    unknown = [word for word in column.distinct if fold(word) not in WORDS[field].keys() - doubtful]
+    for word in [word for word in unknown if word not in known][:12]:
         if guess := guessed.get(_letters(word) or word) or _guess_phrase(word):
             part.shape.setdefault("values", {}).setdefault(field, {})[word] = values[guess]
         part.questions = [*part.questions, question_about(column.header, word, field, values, guess)]
