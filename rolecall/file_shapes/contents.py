@@ -28,6 +28,7 @@ from rolecall.file_shapes.nulls import blank_nulls
 from rolecall.file_shapes.own_headers import resolve_headers
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.sample_table import SampleTable
+from rolecall.file_shapes.section_titles import ask_for_titles
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.unread_locks import ask_for_unread_locks
 from rolecall.file_shapes.values import add_dates, add_words
@@ -44,7 +45,8 @@ def parts_of(view: View, content: Content | None = None) -> list[Part]:
     found = next(parts for rule in _RULES if (parts := rule(view)))
     if content and found[0].content != content:
         found = _chosen(view, content)
-    found[0].questions = [*found[0].questions, *ask_for_header(view.table), *ask_for_inner_access(view, found)]
+    asked = [*ask_for_header(view.table), *ask_for_titles(view.table.titles)]
+    found[0].questions = [*found[0].questions, *asked, *ask_for_inner_access(view, found)]
     return [_finished(view, part) for part in found]
 
 

@@ -103,6 +103,7 @@ def _with_header(
         evidence=[*found.evidence, *evidence],
         is_doubtful=not (is_chosen or known_words(header) or _differs(header, found.rows)),
         totals=found.totals,
+        titles=found.titles,
         left_out=found.conditions,
         merges=merges,
     )

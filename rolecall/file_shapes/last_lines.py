@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rolecall.applications.file_shape import RowCondition
+from rolecall.file_shapes.section_titles import find_titles
 
 MOST_FOOTERS = 12
 _TOTALS = {
@@ -45,6 +46,8 @@ class RowsBelow(NamedTuple):
     totals: list[str]
     conditions: list[dict[str, Any]]
     evidence: list[str]
+    # Titles of sections between the rows.
+    titles: list[str]
 
 
 def find_rows(
@@ -70,6 +73,8 @@ def find_rows(
     rows = [row for row in below if row[0].strip() not in texts and not any(c.matches(row[0]) for c in conditions)]
     inner = _find_inner_counts(header, rows)
     rows = [row for row in rows if not any(_has(row, header, each) for each in [*late, *inner])]
+    titles, sections = find_titles(header, [row for row in rows if not _is_count(row, len(header))])
+    rows = [row for row in rows if not any(msgspec.convert(c, RowCondition).matches(row[0]) for c in sections)]
     evidence = []
     if inner:
         evidence.append(f"Lines between the rows are subtotals and are left out: {_named(inner)}")
@@ -80,7 +85,8 @@ def find_rows(
         evidence.append(f"The last lines are not rows and are left out: {shown[:80]}")
     if late:
         evidence.append(f"The last line is a total and is left out: {_named(late)}")
-    return RowsBelow(rows, totals, [*footers, *pages, *[each for each in inner if each not in late], *late], evidence)
+    left_out = [*footers, *pages, *sections, *[each for each in inner if each not in late], *late]
+    return RowsBelow(rows, totals, left_out, evidence, titles)
 
 
 def _find_inner_counts(header: Sequence[str], rows: Sequence[list[str]]) -> list[dict[str, Any]]:

@@ -131,6 +131,7 @@ def _lay_out_aligned(lines: Sequence[str], tail: Sequence[str], at: int) -> Samp
         column_starts=[start + 1 for start in columns.starts],
         evidence=[f"The header spans several lines, above the dashes in line {at + 1}", *found.evidence],
         totals=found.totals,
+        titles=found.titles,
         left_out=found.conditions,
     )
 

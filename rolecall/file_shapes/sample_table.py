@@ -58,6 +58,8 @@ class SampleTable(msgspec.Struct):
     is_doubtful: bool = False
     # The first cell of each row that contains totals.
     totals: list[str] = []
+    # The titles of sections between the rows, which are not read.
+    titles: list[str] = []
     # Conditions that leave out lines between and below the rows.
     left_out: list[dict[str, Any]] = []
     # Whether rows are longer than the header, because the last column contains the delimiter.
