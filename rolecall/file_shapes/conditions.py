@@ -11,7 +11,7 @@ from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
-_NAMES = ("conditiontitle", "conditionexpression", "condition", "conditions")
+_NAMES = ("conditiontitle", "conditionexpression", "condition", "conditions", "conditionnum", "conditionid")
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _LONGEST = 80
 

@@ -9,6 +9,7 @@ from rolecall.core.secret_names import looks_secret
 from rolecall.file_shapes import (
     access,
     grants_by_kind,
+    group_permissions,
     groups_with_members,
     holders,
     keyed_lists,
@@ -65,6 +66,7 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
     grants_by_kind.find_grants_by_kind,
     access.find_groups,
     groups_with_members.find_group_columns,
+    group_permissions.find_permissions_of_groups,
     holders.find_users,
 )
 

@@ -27,7 +27,7 @@ def use_named_permission(view: View, fields: dict[str, Meaning]) -> None:
         return
     taken = {meaning.header for meaning in fields.values()}
     own = words_of(found.header) - _KEYS
-    others = [each for each in view.profiles if each.header not in taken and _may_name_permissions(each)]
+    others = [each for each in view.profiles if each.header not in taken and may_name_permissions(each)]
     others.sort(key=lambda each: not own <= words_of(each.header))
     if others:
         why = f"it says what is permitted, and {found.header} is different in every row"
@@ -39,7 +39,7 @@ def ask_for_row_key(view: View, part: Part) -> None:
     found = part.fields.get("Permission")
     if found is None or not _is_key(view.by_header[found.header]):
         return
-    others = [each.header for each in view.profiles if each.header not in part.columns and _may_be_read(each)]
+    others = [each.header for each in view.profiles if each.header not in part.columns and may_be_read(each)]
     text = (
         f"{found.header} is different in every row, like the key of a row. Does it name the permission? "
         "If so, no two accounts or groups hold the same permission."
@@ -56,11 +56,11 @@ def _is_key(column: Profile) -> bool:
     return is_named and len(column.values) > 1 and is_counted
 
 
-def _may_name_permissions(column: Profile) -> bool:
-    return bool(words_of(column.header) & _PERMITTED) and not words_of(column.header) & _KEYS and _may_be_read(column)
+def may_name_permissions(column: Profile) -> bool:
+    return bool(words_of(column.header) & _PERMITTED) and not words_of(column.header) & _KEYS and may_be_read(column)
 
 
-def _may_be_read(column: Profile) -> bool:
+def may_be_read(column: Profile) -> bool:
     is_other = is_flag(column.header) or is_about_person(column.header) or is_name_or_address(column.header)
     return bool(column.values) and not (
         is_other or column.ticks or column.is_dated or column.emails or column.is_opaque
