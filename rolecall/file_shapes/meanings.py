@@ -177,12 +177,7 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
             # High and Low are ratings, and Allow and Deny say whether a permission is granted: they do not name it.
             score *= 0.1
         case "Username":
-            # Full names are usernames only if no other column fits.
-            score *= 0.45 if profile.names > 0.5 else 1
-            # GUIDs and paths are unlikely to be usernames.
-            score *= 0.5 if profile.is_opaque and profile.numbers < 1 else 1
-            # Words for yes, no or a status are rarely usernames.
-            score *= 0.1 if profile.ticks or profile.statuses == 1 else 1
+            score *= _share_of_username(profile)
         case "Email":
             score *= 0.3 + 0.7 * profile.emails
         case "Employee ID" if not _may_be_employees(profile):
@@ -202,6 +197,16 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Access" if not profile.ticks:
             score *= 0.4
     return msgspec.structs.replace(meaning, score=score, evidence=evidence)
+
+
+def _share_of_username(profile: Profile) -> float:
+    """Return how well the values of a column fit usernames, from 0 to 1."""
+    # Full names are usernames only if no other column fits.
+    share = 0.45 if profile.names > 0.5 else 1
+    # GUIDs and paths are unlikely to be usernames.
+    share *= 0.5 if profile.is_opaque and profile.numbers < 1 else 1
+    # Words for yes, no or a status are rarely usernames.
+    return share * (0.1 if profile.ticks or profile.statuses == 1 else 1)
 
 
 def _has_states(field: str, profile: Profile) -> bool:

@@ -204,21 +204,23 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
         text = f"{column.header} is blank in {counted(blank, 'row')}. Does a blank cell mean active?"
         choices = [ProposedChoice(each, f"values.{field}.", values[each]) for each in ("Yes", "No")]
         part.questions = [*part.questions, OpenQuestion(text, choices)]
-    known = {}
-    if (
-        codes >= {"a", "i"}
-        and max(map(len, codes)) == 1
-        and _STATUS.search(without_accents(same_header(column.header)))
-    ):
-        # Beside each other in a status column with codes, A and I mean active and inactive.
-        known = {word: values[_GUESSED[fold(word)]] for word in column.distinct if fold(word) in ("a", "i")}
-        part.shape.setdefault("values", {}).setdefault(field, {}).update(known)
+    if clear := _known_codes(column, values):
+        part.shape.setdefault("values", {}).setdefault(field, {}).update(clear)
         part.evidence.append(f"{column.header} has A for active and I for inactive")
     unknown = [word for word in column.distinct if fold(word) not in WORDS[field].keys() - doubtful]
-    for word in [word for word in unknown if word not in known][:12]:
+    for word in [word for word in unknown if word not in clear][:12]:
         if guess := guessed.get(_letters(word) or word) or _guess_phrase(word):
             part.shape.setdefault("values", {}).setdefault(field, {})[word] = values[guess]
         part.questions = [*part.questions, question_about(column.header, word, field, values, guess)]
+
+
+def _known_codes(column: Profile, values: Mapping[str, str]) -> dict[str, str]:
+    """Return the meanings of A and I, which are clear beside each other in a status column with codes."""
+    codes = {fold(word) for word in column.distinct}
+    is_coded = codes >= {"a", "i"} and max(map(len, codes)) == 1
+    if not is_coded or not _STATUS.search(without_accents(same_header(column.header))):
+        return {}
+    return {word: values[_GUESSED[fold(word)]] for word in column.distinct if fold(word) in ("a", "i")}
 
 
 def _asked_for(view: View, part: Part, field: str) -> list[str]:
