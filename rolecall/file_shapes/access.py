@@ -6,7 +6,7 @@ from rolecall.applications.file_shape import ANY_OTHER, JSON
 from rolecall.applications.model import Content
 from rolecall.file_shapes.commas import ask_for_commas
 from rolecall.file_shapes.conditions import read_conditions
-from rolecall.file_shapes.denials import read_access, skip_denied
+from rolecall.file_shapes.denials import ask_for_unread_ticks, read_access, skip_denied
 from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.group_lists import name_of_groups
 from rolecall.file_shapes.groups_held import (
@@ -113,6 +113,7 @@ def find_permissions(view: View) -> list[Part]:
     _ask_for_pairs(view, part)
     ask_for_row_key(view, part)
     ask_for_commas(view, part, permission)
+    ask_for_unread_ticks(view, part)
     skip_no_groups(part, permission, "permission")
     return [*with_users(view, part), *_roles_beside(view, part, group)]
 

@@ -8,13 +8,16 @@ import msgspec
 from rolecall.applications.field_words import ACCESS, NO_ACCESS, REFUSES, YES_NO
 from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content
-from rolecall.core.text import fold
+from rolecall.core.text import counted, fold
+from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.groups_held import values_of
-from rolecall.file_shapes.header_names import names_of
+from rolecall.file_shapes.header_names import is_flag, names_of
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
+_LEAST_TICKED, _MOST_ASKED = 2, 4
 _YES = ("Yes", "Y", "True", "1", "x")
 _NO = ("No", "N", "False", "0")
 _GRANTED = {"grant", "granted", "allow", "allowed", "permit", "permitted"}
@@ -111,6 +114,35 @@ def _read_level(level: Profile, fields: dict[str, Meaning], shape: dict[str, Any
         shape.setdefault("join", {})["Access"] = f"{{{level.header}}}"
         shape.setdefault("values", {})["Access"] = {**given, ANY_OTHER: "Grant"}
         evidence.append(f"No access is read from {', '.join(refused)} in {level.header}")
+
+
+def ask_for_unread_ticks(view: View, part: Part) -> None:
+    """Ask about rows in which all unread columns of yes and no, such as View and Edit, say no.
+
+    Without a column of access, each row is read as a grant.
+    """
+    if "Access" in part.fields or "Access" in part.shape.get("join", {}):
+        return
+    columns = [each for each in view.profiles if each.header not in part.columns and _may_refuse(each)]
+    rows = [[fold(each.cells[n].strip()) in NO_ACCESS for each in columns] for n in range(len(view.table.rows))]
+    refused = sum(all(cells) for cells in rows)
+    # A single column may say something else about a permission, such as whether it can be requested.
+    if len(columns) < _LEAST_TICKED or not refused:
+        return
+    named = " and ".join(each.header for each in columns[:_MOST_ASKED])
+    text = f"{named} say no in {counted(refused, 'row')}, and are not read."
+    choices = [ProposedChoice("Yes, read all rows", SKIP_ROWS, columns[0].header)]
+    for each in columns[:_MOST_ASKED]:
+        words = [word for word in each.distinct if fold(word) in NO_ACCESS]
+        leave_out = SEPARATOR.join((each.header, "is", *words))
+        choices.append(ProposedChoice(f"Leave out rows without {each.header}", SKIP_ROWS, leave_out))
+    part.questions = [*part.questions, OpenQuestion(f"{text} Is the access in these rows held?", choices)]
+
+
+def _may_refuse(column: Profile) -> bool:
+    """Return whether a column has words for yes and for no that may say what a row grants."""
+    refused = {fold(word) in NO_ACCESS for word in column.distinct}
+    return column.ticks and refused == {True, False} and not is_flag(column.header)
 
 
 def refuse_access(view: View, part: Part) -> None:
