@@ -5,6 +5,7 @@ from typing import Any
 
 from rolecall.application_imports.read.columns import ALIASES
 from rolecall.applications.model import Content, same_header
+from rolecall.file_shapes.parts import DOUBTFUL
 from rolecall.file_shapes.read_files import ReadFile
 
 # Keys of shapes whose lists are merged when several files share a file group.
@@ -12,25 +13,44 @@ _UNITED = ("ignore", "openQuestions")
 
 
 def file_groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
-    """Return the file groups. Files with the same first content share one; if their columns differ, set `problem`."""
+    """Return the file groups. Files with the same first content share one; if their columns differ, set `problem`.
+
+    Of files with the same content, the one that is recognized best decides about the columns.
+    """
     groups: dict[Content, dict[str, Any]] = {}
-    for file in files:
-        if not file.parts:
-            continue
+    first: dict[Content, ReadFile] = {}
+    filled = [file for file in files if file.parts]
+    for file in sorted(filled, key=lambda file: -file.parts[0].confidence):
         group = _group(file)
         content = file.parts[0].content
         known = groups.get(content)
         if known is None:
             file.group = group["name"]
-            groups[content] = group
-        elif _merge(known, group):
+            groups[content], first[content] = group, file
+        elif _is_alike(file, first[content]) and _merge(known, group):
             file.group = known["name"]
         else:
-            file.problem = (
-                f"another file already has {content}, in other columns; import this file as a separate application, "
-                "or give both files the same columns"
-            )
-    return list(groups.values())
+            file.problem = _problem(file, content)
+    return [groups[content] for content in dict.fromkeys(file.parts[0].content for file in filled)]
+
+
+def _is_alike(file: ReadFile, known: ReadFile) -> bool:
+    """Return whether a file may share a group: one that is not recognized must have the same headers."""
+    assert file.view
+    assert known.view
+    return file.parts[0].confidence > DOUBTFUL or file.view.table.headers == known.view.table.headers
+
+
+def _problem(file: ReadFile, content: Content) -> str:
+    if file.parts[0].confidence <= DOUBTFUL:
+        return (
+            f"its rows are not recognized as accounts, groups or access, and another file has the {content}; give its "
+            "columns names such as Username, Group and Permission, or import without this file"
+        )
+    return (
+        f"another file already has {content}, in other columns; import this file as a separate application, "
+        "or give both files the same columns"
+    )
 
 
 def _group(file: ReadFile) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from rolecall.file_shapes.held_by_users import held_by
 from rolecall.file_shapes.kinds import people_among, skip_groups
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.numbered_pairs import numbered_columns, numbered_pairs
-from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.parts import DOUBTFUL, Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.realms import name_with_realm
 from rolecall.file_shapes.refusals import MONEY
@@ -62,7 +62,7 @@ def find_users(view: View) -> list[Part]:
     key = key or named
     _cut_names(view, fields, shape, evidence)
     _complete_name(view, fields, shape)
-    part = Part(Content.USERS, fields, shape, 0.85 if key else 0.3, evidence)
+    part = Part(Content.USERS, fields, shape, 0.85 if key else DOUBTFUL, evidence)
     part.questions = [*_ask_for_username(view, fields, key), *_ask_for_blank(view, named)]
     if key and {"Name", "First Name", "Email"} & fields.keys():
         evidence.append(f"Columns of accounts: {', '.join(sorted(PERSON & fields.keys()))}")
@@ -123,10 +123,17 @@ def _ask_for_username(view: View, fields: dict[str, Meaning], key: str | None) -
         text = (
             f"Only {key} is different in every row, and its values look like names of people. Does it name the account?"
         )
-    naming = [each for each in view.profiles if not (each.ticks or each.statuses == 1 or each.is_dated)]
-    headers = dict.fromkeys([*([named] if named else []), *(each.header for each in naming or view.profiles)])
+    # Names come before numbers and other opaque values.
+    fitting = sorted(filter(_may_name_accounts, view.profiles), key=lambda each: each.is_opaque)
+    headers = dict.fromkeys([*([named] if named else []), *(each.header for each in fitting or view.profiles)])
     choices = [ProposedChoice(header, "Username", header) for header in list(headers)[:8]]
     return [OpenQuestion(text, choices)]
+
+
+def _may_name_accounts(profile: Profile) -> bool:
+    """Return whether values may be usernames: neither yes and no, states, dates nor secrets."""
+    is_state = profile.ticks or profile.statuses == 1 or profile.is_dated
+    return bool(profile.values) and not (is_state or profile.is_secret or profile.is_useless)
 
 
 def _is_about_accounts(view: View, key: str) -> bool:

@@ -15,6 +15,8 @@ from rolecall.file_shapes.profiles import Profile, profiles_of
 from rolecall.file_shapes.sample_table import SampleTable
 from rolecall.file_shapes.shapes import OpenQuestion, Understood
 
+# The confidence in a content that is assumed because no rule recognizes the file.
+DOUBTFUL = 0.3
 _FEW = 0.2
 _GUESSED = 0.45
 _OTHERWISE = re.compile(r"\|or\((.*)\)\}$")

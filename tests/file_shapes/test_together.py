@@ -197,3 +197,15 @@ def test_name_of_the_application_is_part_of_a_permission(tmp_path: Path) -> None
         ("ada", "Chat", "Admin"),
         ("bob", "Chat", "Member"),
     }
+
+
+def test_question_for_usernames_offers_only_columns_that_may_name_accounts(tmp_path: Path) -> None:
+    text = (
+        "who_did,state,changed,is_sent,pin,number\n"
+        "ada,Active,2026-01-02,yes,77,1\nada,Inactive,2026-01-03,no,77,2\nbob,Active,2026-01-03,yes,78,2\n"
+    )
+
+    (question,) = proposed(tmp_path, export=text).files[0].contents[0].questions
+
+    assert question.text.endswith("Which column names the account?")
+    assert [choice.label for choice in question.choices] == ["who_did"]
