@@ -93,6 +93,18 @@ def _permission(row: tuple[str, ...]) -> list[str]:
             "username,name\nada,Ada Byron\nbob,Bob Kahn\n\ngroup,description\nstaff,All staff\n",
             "line 5 looks like the header of a second table (group, description); save each table as a separate file",
         ),
+        (
+            "READY\n ACCESSORID = CLM0010   NAME       = ANNA LIND\n TYPE       = USER      SIZE       = 512\n"
+            " PROFILES   = CLMBASE   CLMADJ\n FACILITY   = TSO\n    ACCESS  = READ\n ACCESSORID = CLM0014  NAME = PE\n"
+            " TYPE       = USER      SIZE       = 512\n PROFILES   = CLMBASE\n ATTRIBUTES = SUSPEND\nREADY\n",
+            "the file is a listing with a name and a value on each line, such as ACCESSORID = CLM0010",
+        ),
+        (
+            "\nUsername: SYSTEM              Owner:  MANAGER\nAccount:  SYSTEM     UIC: [1,4]\nCLI:      DCL\nFlags:\n"
+            "Authorized Privileges:\n  ACNT   BYPASS\n\nUsername: JHARKER    Owner: Jo\nAccount: LIMS\nCLI:      DCL\n"
+            "Flags:  DisUser\nAuthorized Privileges:\n  NETMBX\n",
+            "such as Username: SYSTEM Owner: MANAGER, and not a table; export a table with a row for each",
+        ),
     ],
     ids=[
         "net user",
@@ -106,6 +118,8 @@ def _permission(row: tuple[str, ...]) -> list[str]:
         "numbers",
         "grants",
         "two tables",
+        "top secret",
+        "vms",
     ],
 )
 def test_text_that_is_not_a_table_is_refused(tmp_path: Path, text: str, problem: str) -> None:
