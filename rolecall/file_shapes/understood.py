@@ -11,12 +11,14 @@ from rolecall.application_imports.read import file_delta
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.csv_text import NEVER_CLOSED
 from rolecall.application_imports.read.row_warnings import row_warnings
+from rolecall.application_imports.read.rows import Collector
 from rolecall.application_imports.read.sources import InputGroup
 from rolecall.application_imports.read.statements import ReadTable, statements
 from rolecall.application_imports.read.unlisted import unlisted_in_words
 from rolecall.applications.file_shape import FileShape
 from rolecall.applications.model import Content
 from rolecall.core.checking import Json
+from rolecall.core.text import counted
 from rolecall.file_shapes.delimited import first_rows
 from rolecall.file_shapes.recognize import decoded
 from rolecall.file_shapes.sample import Sample
@@ -25,6 +27,7 @@ from rolecall.file_shapes.shapes import Understood
 
 _UNDERSTOOD = 8
 _MOST_LINES = 2_000
+_WOULD_FAIL = "An import as proposed would fail"
 _NOT_SHOWN = {"line", "file", "metadata"}
 
 
@@ -59,14 +62,25 @@ def understood_by(
     except BrokenFile as broken:
         # The end of a sample may be inside a quoted field or a record.
         is_certain = not is_part or (format == "CSV" and broken.message != NEVER_CLOSED)
-        return Understood([], [f"An import as proposed would fail: {broken}"] if is_certain else [])
+        return Understood([], [f"{_WOULD_FAIL}: {broken}"] if is_certain else [])
     except (Unreadable, ValueError):
         return Understood()
-    told = statements(found)
+    told = [*statements(found), *_failure(found)]
     told[1:1] = row_warnings(found)
     if is_part:
         return Understood(_shown(found), [*told[:1], _IN_SAMPLE, *told[1:]], differing)
     return Understood(_shown(found), told, differing, _usernames(found))
+
+
+def _failure(found: ReadTable) -> list[str]:
+    """State that an import would fail because of rows that cannot be read or that contradict each other."""
+    collector = Collector(found.group.content)
+    collector.add(0, found.read)
+    rejects = sorted(collector.finish().rejects)
+    if not rejects:
+        return []
+    more = f" (and {counted(len(rejects) - 1, 'more malformed row')})" if len(rejects) > 1 else ""
+    return [f"{_WOULD_FAIL}, unless it leaves out such rows: line {rejects[0].line}: {rejects[0].reason}{more}"]
 
 
 def _usernames(found: ReadTable) -> dict[str, int] | None:
@@ -91,6 +105,7 @@ def state_unlisted(contents: Sequence[tuple[Content, Json, Understood]]) -> None
             unlisted = {name: rows for name, rows in (found.usernames or {}).items() if name not in users}
             if unlisted:
                 found.statements.append(_sentence(unlisted_in_words(unlisted, sum(unlisted.values()))))
+                found.statements.append(f"{_WOULD_FAIL}, unless it leaves out rows of accounts that are not listed")
 
 
 def _sentence(text: str) -> str:

@@ -301,3 +301,18 @@ def test_exception_behind_a_comma_is_no_name_of_its_own(tmp_path: Path, header: 
     assert f"cells such as Can view, {exception}." in question
     content, field = ("memberships", "group") if "roles" in header else ("permissions", "permission")
     assert set(found.rows(content, field)) == {f"Can view, {exception}", "Can edit", "Can view, Can edit"}
+
+
+def test_rows_that_cannot_be_read_are_stated_to_fail_the_import(tmp_path: Path) -> None:
+    text = "login,name,status\nada,Ada Byron,Active\nbob,Bob Kahn,Inactive\ncy,Cy Dee,Parked\ndi,Di Eck,Parked\n"
+    why = "An import as proposed would fail, unless it leaves out such rows: line 4: Active is Parked"
+
+    assert why in "\n".join(stated(tmp_path, "users", text))
+    assert not any("would fail" in line for line in stated(tmp_path, "users", text.partition("cy,")[0]))
+
+
+def test_rows_that_contradict_each_other_are_stated_to_fail_the_import(tmp_path: Path) -> None:
+    text = "username,display_name,status\nada,Ada,Active\nada,Ada,Inactive\nbob,Bob,Active\n"
+    why = "line 3: line 2 has the same Username with other values"
+
+    assert f"An import as proposed would fail, unless it leaves out such rows: {why}" in stated(tmp_path, "users", text)
