@@ -24,6 +24,8 @@ _FOOTER = re.compile(
     r"|[^\s=] = [^\s=]",
     re.IGNORECASE,
 )
+# A count below the rows, such as `17 entries were displayed`.
+_COUNTED = re.compile(r"\d[\d.,]{0,15} (?:entries|entry|users|accounts|members|items|objects|results)\b")
 _KEY = re.compile(r"\s*\S{1,12} = \S")
 _SUBTOTAL = re.compile(
     r"(?:total|count)[ :=]{1,40}[\d.,]+$|(?:users|rows|records|members|accounts) ?[:=] {0,40}[\d.,]+$", re.IGNORECASE
@@ -251,7 +253,9 @@ def _is_text(row: Sequence[str], width: int) -> bool:
     """
     filled = [cell for cell in row if cell.strip()]
     is_key = bool(row[0].strip()) and len(filled) < width and all(map(_KEY.match, filled))
-    return _is_short(row, width) or (bool(row[0].strip()) and bool(_END.search(" ".join(row)))) or is_key
+    is_end = bool(row[0].strip()) and bool(_END.search(" ".join(row)))
+    is_count = len(filled) < width and bool(_COUNTED.match(row[0].strip()))
+    return _is_short(row, width) or is_end or is_key or is_count
 
 
 def _find_footers(last: Sequence[list[str]], width: int, column: str, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -284,7 +288,7 @@ def _find_footers(last: Sequence[list[str]], width: int, column: str, names: Seq
 
 
 def _is_footer(text: str) -> bool:
-    is_count = bool(_COUNT.match(text)) and " " in text
+    is_count = bool(_COUNTED.match(text)) or (bool(_COUNT.match(text)) and " " in text)
     return is_count or bool(_FOOTER.search(text)) or text.strip("* ").lower().startswith("end")
 
 

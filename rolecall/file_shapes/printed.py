@@ -1,6 +1,7 @@
 """Find the columns of tables that programs print: aligned with spaces, or separated by borders."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -153,12 +154,33 @@ def _stacked_header(lines: Sequence[str], at: int, starts: Sequence[int]) -> lis
     rows = [aligned.cut(lines[at - 1], starts)]
     for line in reversed(lines[max(0, at - 1 - _MOST_STACKED) : at - 1]):
         cells = aligned.cut(line, starts)
-        if len(cells) < len(starts) or sum(map(bool, cells)) < 2:
+        if len(cells) < len(starts) or (sum(map(bool, cells)) < 2 and not _tells_apart(cells, rows)):
             break
         rows.insert(0, cells)
     if len(rows) == 1 or len(rows[-1]) < len(starts):
         return []
+    return _numbered_repeats(_joined(rows))
+
+
+def _joined(rows: Sequence[Sequence[str]]) -> list[str]:
     return [" ".join(filter(None, cells)) or f"Column {n}" for n, cells in enumerate(zip(*rows, strict=True), 1)]
+
+
+def _tells_apart(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a line with a single word, such as Second, tells columns apart that have the same header."""
+    if any(len(row) < len(cells) for row in rows):
+        return False
+    return any(cells) and len({*_joined([cells, *rows])}) > len({*_joined(rows)})
+
+
+def _numbered_repeats(headers: Sequence[str]) -> list[str]:
+    """Number headers that occur again, because each column needs a name of its own."""
+    seen = Counter[str]()
+    named = []
+    for header in headers:
+        seen[header] += 1
+        named.append(header if seen[header] == 1 else f"{header} ({seen[header]})")
+    return named
 
 
 def _columns_without_header(lines: Sequence[str]) -> list[int]:

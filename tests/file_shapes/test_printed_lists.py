@@ -134,3 +134,42 @@ def test_page_breaks_and_counts_of_a_mainframe_are_left_out(tmp_path: Path) -> N
     found = imported(tmp_path, listing=text)
 
     assert (found.active, found.inactive) == ({"ADA", "CY"}, {"BOB"})
+
+
+_LOGINS = (
+    "Server: east\n                  Auth\nUser     Role     Method  Method\n-------- -------- ------- -------\n"
+    "ada      admin    none    ssh\nbob      reader   none    ssh\n"
+)
+
+
+def test_repeated_headers_of_a_printed_list_are_numbered(tmp_path: Path) -> None:
+    text = "User     Role     Auth    Auth\nName     Name     Method  Method\n-------- -------- ------- -------\n"
+
+    found = proposed(tmp_path, logins=text + "ada      admin    none    ssh\nbob      reader   none    ssh\n").files[0]
+
+    assert [column.header for column in found.columns] == [
+        "User Name",
+        "Role Name",
+        "Auth Method",
+        "Auth Method (2)",
+    ]
+
+
+def test_single_word_above_repeated_headers_is_part_of_the_header(tmp_path: Path) -> None:
+    (found,) = proposed(tmp_path, logins=_LOGINS).files
+
+    assert [column.header for column in found.columns] == ["User", "Role", "Auth Method", "Method"]
+
+
+def test_table_that_is_repeated_below_another_title_is_refused(tmp_path: Path) -> None:
+    (file,) = proposed(tmp_path, logins=_LOGINS + "\n" + _LOGINS.replace("east", "west")).files
+
+    assert "another table, titled Server: west, and its title would be lost" in str(file.problem)
+
+
+def test_line_that_is_wider_than_its_columns_is_refused(tmp_path: Path) -> None:
+    text = _LOGINS + "CORP\\Storage-Admins\n         admin    none    ssh\n"
+
+    assert "line 7 is wider than its columns and continues on line 8" in str(
+        proposed(tmp_path, logins=text).files[0].problem
+    )
