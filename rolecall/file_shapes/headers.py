@@ -53,6 +53,7 @@ def lay_out_rows(format: str, numbered: Numbered, last: Sequence[list[str]], cho
     if chosen == NO_HEADER or not likely:
         return _without_header(format, numbered, width, is_chosen=chosen == NO_HEADER)
     first = likely[0] if chosen else _most_likely(likely)
+    _check_none_above(numbered, likely[0], first)
     if not chosen and width == 1 and not known_words(first[1]):
         return _without_header(format, numbered, width, is_doubtful=True)
     table = _with_header(format, numbered, last, first, is_chosen=bool(chosen))
@@ -215,10 +216,24 @@ def _check_one_table(header: Sequence[str], below: Numbered) -> None:
         if line == before + 1 and len(without_blank_end(above)) > 1:
             continue
         cells = without_blank_end(row)
-        is_header = len(cells) > 1 and cells != header and known_words(cells) == len(cells)
-        if is_header and not set(cells) & set(header) and not _has_values(row, [other for _, other in below]):
+        known = known_words(cells)
+        # The line above names a section: `#group_children`.
+        is_named = above[0].startswith("#") and known > 1 and known >= _MOSTLY * len(cells)
+        is_header = is_named or (known == len(cells) and not set(cells) & set(header))
+        is_other = len(cells) > 1 and cells != header
+        if is_other and is_header and not _has_values(row, [other for _, other in below]):
             text = f"line {line} looks like the header of a second table ({', '.join(cells[:3])})"
             raise Unreadable(f"{text}; save each table as a separate file")
+
+
+def _check_none_above(numbered: Numbered, upper: tuple[int, list[str]], header: tuple[int, list[str]]) -> None:
+    """Reject a table above the header that is read, because its rows would be left out as titles."""
+    cells = without_blank_end(upper[1])
+    between = [without_blank_end(row) for line, row in numbered if upper[0] < line < header[0]]
+    rows = [row for row in between if len(row) > 1 and len(row) >= _MOSTLY * len(cells)]
+    if rows and known_words(cells) > 1 and not set(cells) <= set(header[1]):
+        text = f"line {upper[0]} looks like the header of a table ({', '.join(cells[:3])})"
+        raise Unreadable(f"{text}, and line {header[0]} like that of another; save each table as a separate file")
 
 
 def _check_repeats(line: int, header: Sequence[str]) -> None:

@@ -94,6 +94,17 @@ def _permission(row: tuple[str, ...]) -> list[str]:
             "line 5 looks like the header of a second table (group, description); save each table as a separate file",
         ),
         (
+            "#group\nid,provider,name,description,internal_id\nPLN,Native,PLN,Planning,x1\nHFM,Native,HFM,Close,x2\n"
+            "#group_children\nid,group_id,group_provider,user_id,user_provider\nPLN,,,bplanner,Native\n"
+            "#group_children\nid,group_id,group_provider,user_id,user_provider\nHFM,,,cclose,Native\n",
+            "line 2 looks like the header of a table (id, provider, name), and line 6 like that of another",
+        ),
+        (
+            "#user\nid,name,status\nada,Ada B,Active\nbob,Bob K,Active\n#user_groups\nid,group_id,user_id\n"
+            "1,staff,ada\n2,staff,bob\n",
+            "line 6 looks like the header of a second table (id, group_id, user_id)",
+        ),
+        (
             "READY\n ACCESSORID = CLM0010   NAME       = ANNA LIND\n TYPE       = USER      SIZE       = 512\n"
             " PROFILES   = CLMBASE   CLMADJ\n FACILITY   = TSO\n    ACCESS  = READ\n ACCESSORID = CLM0014  NAME = PE\n"
             " TYPE       = USER      SIZE       = 512\n PROFILES   = CLMBASE\n ATTRIBUTES = SUSPEND\nREADY\n",
@@ -118,6 +129,8 @@ def _permission(row: tuple[str, ...]) -> list[str]:
         "numbers",
         "grants",
         "two tables",
+        "sections",
+        "named sections",
         "top secret",
         "vms",
     ],
