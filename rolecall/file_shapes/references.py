@@ -6,6 +6,7 @@ from rolecall.application_imports.read.ldif import name_in
 from rolecall.applications.file_shape import columns_in
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import some_of
+from rolecall.file_shapes.directory import groups_in
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.groups_held import values_of
 from rolecall.file_shapes.header_names import names_access
@@ -163,7 +164,9 @@ def ask_for_ended_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
     for view, part in [(view, part) for view, parts in known for part in parts if part.content == Content.GROUPS]:
         found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active"]
         column = view.by_header[found[0].header] if found and found[0].score > _SURE else None
-        rows = sorted(inactive_rows(column)) if column else []
+        # Other entries of a directory, such as people, are not groups.
+        kept = {id(row) for row in groups_in(view)[0].table.rows}
+        rows = [n for n in sorted(inactive_rows(column)) if id(view.table.rows[n]) in kept] if column else []
         naming = view.by_header[part.fields["Group"].header] if "Group" in part.fields else None
         # Skip a status that is not in the same object as the name of the group: it may be that of the members.
         if column is None or naming is None or not rows or _place(column) != _place(naming):

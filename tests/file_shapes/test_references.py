@@ -127,3 +127,15 @@ def test_entry_of_a_later_file_may_have_several_groups(tmp_path: Path) -> None:
 
     assert found.memberships == {("ada", "staff"), ("ada", "ops")}
     assert found.active == {"ada", "bob"}
+
+
+def test_status_of_people_is_not_that_of_groups(tmp_path: Path) -> None:
+    person = "dn: cn={0},ou=Users,o=x\nobjectClass: inetOrgPerson\nuid: {0}\ncn: {0}\nsn: {0}\nloginDisabled: {1}\n\n"
+    group = "dn: cn={0},ou=Groups,o=x\nobjectClass: groupOfNames\ncn: {0}\n{1}\n"
+    members = "member: cn={0},ou=Users,o=x\n"
+    text = person.format("ada", "FALSE") + person.format("bob", "TRUE")
+    text += group.format("ops", members.format("ada")) + group.format("vpn", members.format("bob"))
+
+    (file,) = proposed(tmp_path, export=text).files
+
+    assert [asked.text for part in file.contents for asked in part.questions] == []
