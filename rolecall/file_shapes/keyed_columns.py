@@ -26,6 +26,7 @@ _STATES = {
     "status", "state", "sts", "expires", "expiry", "expiration", "expired", "end", "ends", "ended", "until", "valid",
     "granted", "deny", "denied",
 }  # fmt: skip
+_HOLDERS = {"users", "members", "accounts", "principals", "people"}
 _MOST_NAMED, _MOST_INNER = 3, 3
 _BLANK = ("", "[]", "{}")
 
@@ -120,7 +121,9 @@ def ask_for_inner_access(view: View, parts: Sequence[Part]) -> list[OpenQuestion
         if found:
             named = " and ".join(f"{path} ({some_of([*names], _MOST_NAMED)})" for path, names in found.items())
             text = f"{column.header} has JSON objects with {named}. They are not read from the objects in its cells."
-            advice = "Import without them? If not, export them as a column of their own, or export the file as JSON."
+            is_json = view.table.format.startswith("JSON")
+            instead = "a list of their own" if is_json else "a column of their own, or export the file as JSON"
+            advice = f"Import without them? If not, export them as {instead}."
             choice = ProposedChoice("Yes, without them", "Username", AS_PROPOSED)
             questions.append(OpenQuestion(f"{text} {advice}", [choice]))
     return questions
@@ -138,10 +141,16 @@ def _access_in(value: object, path: str = "", depth: int = _MOST_INNER) -> Itera
         inner = f"{path}.{name}" if path else name
         if looks_secret(name):
             continue
-        if words_of(name) & ACCESS_WORDS:
+        if words_of(name) & ACCESS_WORDS or _grants_to(name, member):
             yield from ((inner, each) for each in _names_in(member))
         else:
             yield from _access_in(member, inner, depth - 1)
+
+
+def _grants_to(name: str, member: object) -> bool:
+    """Return whether a member named for holders maps their names to lists, as in `{"users": {"ada": ["read"]}}`."""
+    listed = [*member.values()] if isinstance(member, dict) else []
+    return bool(words_of(name) & _HOLDERS) and bool(listed) and all(isinstance(each, list) for each in listed)
 
 
 def _names_in(value: Any) -> list[str]:

@@ -200,3 +200,13 @@ def test_document_of_accounts_with_groups_and_roles_is_read_by_its_members(tmp_p
 
     assert found.active == {"ada", "bob"}
     assert found.memberships == {("ada", "staff"), ("bob", "staff")}
+
+
+def test_question_about_objects_names_users_and_groups_and_does_not_advise_json_for_json(tmp_path: Path) -> None:
+    actions = {"users": {"ci": ["READ"]}, "groups": {"readers": ["READ", "WRITE"]}}
+    targets = [{"name": name, "resources": {"artifact": {"actions": actions}}} for name in ("java", "docker")]
+
+    (question,) = proposed(tmp_path, targets=json.dumps({"permissions": targets})).files[0].contents[0].questions
+
+    assert "artifact.actions.users (READ) and artifact.actions.groups (READ, WRITE)" in question.text
+    assert question.text.endswith("Import without them? If not, export them as a list of their own.")
