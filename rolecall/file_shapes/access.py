@@ -1,16 +1,18 @@
 """Recognize files about access: groups, memberships and permissions."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from rolecall.applications.file_shape import ANY_OTHER, JSON
+from rolecall.applications.file_shape import ANY_OTHER, JSON, columns_in
 from rolecall.applications.model import Content
 from rolecall.file_shapes.commas import ask_for_commas
 from rolecall.file_shapes.conditions import read_conditions
 from rolecall.file_shapes.denials import ask_for_unread_ticks, read_access, skip_denied
-from rolecall.file_shapes.ending import AS_PROPOSED
+from rolecall.file_shapes.ending import AS_PROPOSED, SKIP_ROWS
 from rolecall.file_shapes.group_lists import name_of_groups
 from rolecall.file_shapes.groups_held import (
     ask_for_other_groups,
+    blank_no_groups,
     has_placeholders,
     skip_no_groups,
     use_filled_group,
@@ -35,6 +37,16 @@ from rolecall.file_shapes.slashes import split_slashes
 # A file with more columns than this is not a list of groups.
 _MOST_OF_GROUPS = 12
 _SURE = 0.5
+_NAMES_OF_GROUPS = (
+    ["role"],
+    ["rolename"],
+    ["group"],
+    ["groupname"],
+    ["team"],
+    ["teamname"],
+    ["profile"],
+    ["profilename"],
+)
 
 
 def find_postgres_roles(view: View) -> list[Part]:
@@ -115,7 +127,14 @@ def find_permissions(view: View) -> list[Part]:
     ask_for_commas(view, part, permission)
     ask_for_unread_ticks(view, part)
     skip_no_groups(part, permission, "permission")
-    return [*with_users(view, part), *_roles_beside(view, part, group)]
+    roles = _roles_beside(view, part, group)
+    parts = [
+        *with_users(view.without(roles) if len(roles) > 1 else view, part),
+        *_memberships_beside(view, part, roles),
+    ]
+    if len(roles) > 1 and parts[0].content == Content.USERS:
+        parts[0].ignore(roles)
+    return parts
 
 
 def _leave_out_owners(fields: dict[str, Meaning]) -> None:
@@ -164,14 +183,45 @@ def _common_separator(one: Profile, other: Profile) -> str | None:
     return None
 
 
-def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[Part]:
-    """Return memberships from the column `role` if it is called Role, Group or Profile and `part` does not read it."""
-    is_role = role is not None and names_of(role.header)[:1] in (["role"], ["group"], ["profile"])
-    if role is None or not is_role or role.header in part.columns or "Username" not in part.fields:
+def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[str]:
+    """Return the headers of the columns `role` and others with roles and groups of the users, which `part` leaves out.
+
+    One of them is read only if it is called Role, Group or Profile, because a longer name may describe the permission.
+    """
+    if role is None or role.header in part.columns or "Username" not in part.fields:
         return []
-    evidence = [f"Each row also pairs {part.fields['Username'].header} with {role.header}"]
-    pairs = Part(Content.MEMBERSHIPS, {"Username": part.fields["Username"], "Group": role}, {}, 0.7, evidence)
-    skip_no_groups(pairs, view.by_header[role.header])
+    read = {*part.columns, *(column for each in part.shape.get("join", {}).values() for column in columns_in(each))}
+    others = [each for each in view.profiles if each.header not in read and _names_groups(each)]
+    # A role and a group with the same name would become one group.
+    is_apart = sum(len(each.distinct) for each in others) == len({name for each in others for name in each.distinct})
+    if len(others) > 1 and is_apart and role.header in {each.header for each in others}:
+        return [each.header for each in others]
+    return [role.header] if names_of(role.header)[:1] in (["role"], ["group"], ["profile"]) else []
+
+
+def _names_groups(column: Profile) -> bool:
+    is_text = not (column.ticks or column.is_dated or column.is_opaque or column.separator)
+    return is_text and bool(column.values) and names_of(column.header)[:1] in _NAMES_OF_GROUPS
+
+
+def _memberships_beside(view: View, part: Part, roles: Sequence[str]) -> list[Part]:
+    """Return memberships of the users in the groups of these columns."""
+    if not roles:
+        return []
+    columns = [view.by_header[header] for header in roles]
+    evidence = [f"Each row also pairs {part.fields['Username'].header} with {' and '.join(roles)}"]
+    pairs = Part(Content.MEMBERSHIPS, {"Username": part.fields["Username"]}, {}, 0.7, evidence)
+    if len(roles) > 1:
+        pairs.shape["unpivot"] = {"columns": [*roles], "headers": "Group", "cells": "Group"}
+        blank_no_groups(pairs, columns)
+    else:
+        pairs.fields["Group"] = Meaning(roles[0], "Group", 0.7, "its header names groups")
+        skip_no_groups(pairs, columns[0])
+    skip_denied(view, pairs)
+    # Rows that are not held give no membership either.
+    held = part.fields["Permission"].header
+    pairs.skip_rows(*(each for each in part.shape.get("skipRowsWhere", []) if each["column"] != held))
+    pairs.questions = [each for each in part.questions if any(choice.key == SKIP_ROWS for choice in each.choices)]
     return [pairs]
 
 

@@ -237,8 +237,8 @@ def has_placeholders(groups: Profile, separator: str | None) -> bool:
     return any(value and _is_nothing(value, groups, GIVES_NOTHING) for value in values_of(groups, separator))
 
 
-def ask_for_merged(part: Part, groups: Profile) -> None:
-    """Ask whether blank cells below a group in the first column repeat it, as merged cells do.
+def ask_for_merged(part: Part, groups: Profile, what: str = "group") -> None:
+    """Ask whether blank cells below a group in the first column repeat it, as merged cells do. `what` is its kind.
 
     Ask only if no group occurs twice and the first row has a group: otherwise a blank cell means no group.
     """
@@ -246,24 +246,26 @@ def ask_for_merged(part: Part, groups: Profile) -> None:
         return
     count = sum(not cell.strip() for cell in groups.cells)
     rows = "1 row" if count == 1 else f"{count:,} rows"
-    text = f"{groups.header} is blank in {rows}. Do these rows belong to the group above?"
-    repeat = ProposedChoice("Yes, a blank cell repeats the group above", FILL_DOWN, groups.header)
-    none = ProposedChoice("No, these rows have no group", SKIP_ROWS, groups.header)
+    text = f"{groups.header} is blank in {rows}. Do these rows belong to the {what} above?"
+    repeat = ProposedChoice(f"Yes, a blank cell repeats the {what} above", FILL_DOWN, groups.header)
+    none = ProposedChoice(f"No, these rows have no {what}", SKIP_ROWS, groups.header)
     part.questions = [*part.questions, OpenQuestion(text, [repeat, none])]
 
 
 def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:
     """Leave out rows with a placeholder that means no group or, if `what` is "permission", no permission.
 
-    Also leave out rows with a blank group, unless the cells are lists.
+    Also leave out rows with a blank group or permission, unless the cells are lists. A blank permission may mean all of
+    its section.
     """
     separator = part.shape.get("split", {}).get(groups.header)
     nothing = GIVES_NOTHING if what == "group" else _NO_PERMISSION
     words = sorted(word for word in set(values_of(groups, separator)) if _is_nothing(word, groups, nothing))
-    if not groups.is_filled and separator is None and what == "group":
+    is_named = what == "group" or part.origin("Section") is None
+    if not groups.is_filled and separator is None and is_named:
         words.append("")
     if "" in words:
-        ask_for_merged(part, groups)
+        ask_for_merged(part, groups, what)
     if words:
         part.skip_rows({"column": groups.header, "is": words})
     if named := ", ".join(filter(None, words)):
