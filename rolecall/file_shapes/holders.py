@@ -57,9 +57,11 @@ def find_users(view: View) -> list[Part]:
     evidence = [f"Entries that are not people are left out: {left_out:,} in the sample"] if left_out else []
     _prefer_login(view, fields)
     _prefer_address(view, fields)
+    called = fields.get("Username")
     key = name_with_realm(view, fields, shape, evidence) or choose_username(view, fields, shape, evidence)
     named = None if key else _repeated_username(view, fields, shape, evidence)
     key = key or named
+    _use_as_name(view, fields, called)
     _cut_names(view, fields, shape, evidence)
     _complete_name(view, fields, shape)
     part = Part(Content.USERS, fields, shape, 0.85 if key else DOUBTFUL, evidence)
@@ -72,6 +74,17 @@ def find_users(view: View) -> list[Part]:
         each.skip_rows(*conditions)
         skip_groups(everything, each)
     return parts
+
+
+def _use_as_name(view: View, fields: dict[str, Meaning], called: Meaning | None) -> None:
+    """Read a column such as `username` as the name if its values are full names and another column is the username."""
+    taken = {meaning.header for meaning in fields.values()}
+    if called is None or called.header in taken or {"Name", "First Name"} & fields.keys():
+        return
+    if "Username" in fields or "Email" in fields:
+        column = view.by_header[called.header]
+        if column.names > _WEAK:
+            fields["Name"] = Meaning(called.header, "Name", 0.5, "its values look like names")
 
 
 def find_users_with_pairs(view: View) -> list[Part]:

@@ -102,3 +102,19 @@ def test_paths_names_and_badges_are_not_logins(tmp_path: Path) -> None:
     )
 
     assert imported(tmp_path, users=text).active == {"lena@x.com", "max@x.com"}
+
+
+def test_username_with_full_names_is_read_as_name_beside_addresses(tmp_path: Path) -> None:
+    text = (
+        "id,username,email,teams\n1,Ada Byron,ada@x.org,Ops\n2,Bob Kahn,bob@x.org,Ops\n3,,cy@x.org,Ops\n"
+        "4,Ada Byron,ada.byron@x.org,\n"
+    )
+
+    found = imported(tmp_path, users=text)
+
+    assert found.rows("users", "username", "name") == [
+        ("ada@x.org", "Ada Byron"),
+        ("bob@x.org", "Bob Kahn"),
+        ("cy@x.org", ""),
+        ("ada.byron@x.org", "Ada Byron"),
+    ]
