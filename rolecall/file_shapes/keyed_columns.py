@@ -1,6 +1,6 @@
 """Find columns with JSON lists or with JSON objects that map names to access; ask about what is not read of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +10,7 @@ from rolecall.application_imports.read.keyed_signs import is_keyed, may_be_keyed
 from rolecall.application_imports.read.keyed_values import ACCESS_WORDS, object_in
 from rolecall.applications.field_words import ACCESS
 from rolecall.applications.file_shape import columns_in
+from rolecall.core.nested_json import decode_nested
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, some_of
 from rolecall.file_shapes.ending import AS_PROPOSED
@@ -28,6 +29,10 @@ _STATES = {
 }  # fmt: skip
 _HOLDERS = {"users", "members", "accounts", "principals", "people"}
 _MOST_NAMED, _MOST_INNER = 3, 3
+# Names of objects inside the entries of a list that are access, and of the members that name them.
+_INNER = {"group", "role", "team", "permission", "entitlement", "profile"}
+_NAMING = ("displayname", "name", "principalname", "title", "id")
+_MOST_CELLS = 1_000
 _BLANK = ("", "[]", "{}")
 
 
@@ -110,23 +115,49 @@ def _unread_texts(part: Part, column: Profile) -> dict[str, list[str]]:
 
 
 def ask_for_inner_access(view: View, parts: Sequence[Part]) -> list[OpenQuestion]:
-    """Return questions about columns with JSON objects that have groups or permissions, which are not read."""
+    """Return a question about columns with JSON objects that have groups or permissions, which are not read.
+
+    There is one question for all columns: questions with the same choice are answered together.
+    """
     read = {column for part in parts for column in _columns_read(part)}
-    questions = []
+    unread = []
     for column in [each for each in view.profiles if each.header not in read and not each.is_secret]:
         found: dict[str, dict[str, None]] = {}
-        for value in [object_in(cell) for cell in column.cells if cell.strip().startswith("{")]:
-            for path, name in _access_in(value or {}):
-                found.setdefault(path, {})[name] = None
+        objects = [object_in(cell) for cell in column.cells if cell.strip().startswith("{")]
+        inner = [each for value in objects for each in _access_in(value or {})]
+        for path, name in [*inner, *_access_in_entries(column.cells)]:
+            found.setdefault(path, {})[name] = None
         if found:
             named = " and ".join(f"{path} ({some_of([*names], _MOST_NAMED)})" for path, names in found.items())
-            text = f"{column.header} has JSON objects with {named}. They are not read from the objects in its cells."
-            is_json = view.table.format.startswith("JSON")
-            instead = "a list of their own" if is_json else "a column of their own, or export the file as JSON"
-            advice = f"Import without them? If not, export them as {instead}."
-            choice = ProposedChoice("Yes, without them", "Username", AS_PROPOSED)
-            questions.append(OpenQuestion(f"{text} {advice}", [choice]))
-    return questions
+            unread.append(f"{column.header} has JSON objects with {named}.")
+    if not unread:
+        return []
+    cells = "its cells" if len(unread) == 1 else "their cells"
+    is_json = view.table.format.startswith("JSON")
+    instead = "a list of their own" if is_json else "a column of their own, or export the file as JSON"
+    advice = f"Import without them? If not, export them as {instead}."
+    text = f"{' '.join(unread)} They are not read from the objects in {cells}. {advice}"
+    return [OpenQuestion(text, [ProposedChoice("Yes, without them", "Username", AS_PROPOSED)])]
+
+
+def _access_in_entries(cells: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield members that are objects and named for access, such as `group`, in the entries of lists, with a name."""
+    for entry in [each for cell in cells[:_MOST_CELLS] if cell.strip().startswith("[{") for each in _entries(cell)]:
+        for name, member in entry.items() if isinstance(entry, dict) else ():
+            if isinstance(member, dict) and words_of(name) & _INNER and not looks_secret(name):
+                yield from ((name, each) for each in _names_of(member))
+
+
+def _entries(cell: str) -> list[object]:
+    try:
+        return decode_nested(cell.strip(), list[object])
+    except msgspec.DecodeError:
+        return []
+
+
+def _names_of(member: Mapping[str, Any]) -> list[str]:
+    named = {key.lower(): text for key, text in member.items() if isinstance(text, str) and text}
+    return [named[key] for key in _NAMING if key in named][:1]
 
 
 def _columns_read(part: Part) -> set[str]:

@@ -210,3 +210,12 @@ def test_question_about_objects_names_users_and_groups_and_does_not_advise_json_
 
     assert "artifact.actions.users (READ) and artifact.actions.groups (READ, WRITE)" in question.text
     assert question.text.endswith("Import without them? If not, export them as a list of their own.")
+
+
+def test_groups_inside_objects_of_unread_lists_are_asked_about(tmp_path: Path) -> None:
+    held = [{"source": "none", "group": {"displayName": "Admins", "kind": "x"}, "project": {"name": "Payments"}}]
+    people = [{"user": {"mail": f"{name}@x.org", "name": f"{name} Byron"}, "projects": held} for name in ("ada", "bob")]
+
+    asked = [each.text for each in proposed(tmp_path, users=json.dumps(people)).files[0].contents[0].questions]
+
+    assert any("projects has JSON objects with group (Admins)" in text for text in asked)
