@@ -25,25 +25,41 @@ _SURE = 0.5
 def ask_for_references(files: Iterable[tuple[View, list[Part]]]) -> None:
     """Ask whether to import accounts without the groups in a column of numbers: a shape cannot look up their names."""
     known = list(files)
-    numbers = [column for view, parts in known for column in _numbers_of_groups(view, parts)]
+    numbers = [each for view, parts in known for each in _numbers_of_groups(view, parts)]
     for view, parts in known:
         for part in [each for each in parts if each.content == Content.USERS]:
-            for column in [each for each in view.profiles if any(_refers(each, other) for other in numbers)]:
-                text = (
-                    f"{column.header} has the number of a group for each account. The names of these groups cannot be "
-                    "looked up, so these memberships are not imported. Import without them?"
-                )
-                choice = ProposedChoice("Yes, without them", "Username", AS_PROPOSED)
-                part.questions = [*part.questions, OpenQuestion(text, [choice])]
+            for column in view.profiles:
+                found = [(number, names) for number, names in numbers if _refers(column, number)]
+                if found:
+                    named = _memberships(view, part, column, *found[0])
+                    text = (
+                        f"{column.header} has the number of a group for each account{named}. An import cannot look up "
+                        "the names in the list of groups, so these memberships are not imported. Import without them? "
+                        "If not, add the accounts to the members of these groups in the file."
+                    )
+                    choice = ProposedChoice("Yes, without them", "Username", AS_PROPOSED)
+                    part.questions = [*part.questions, OpenQuestion(text, [choice])]
 
 
-def _numbers_of_groups(view: View, parts: Iterable[Part]) -> Iterator[Profile]:
-    """Yield the columns that may contain group IDs: columns of unique numbers in files that also name groups."""
+def _memberships(view: View, users: Part, column: Profile, number: Profile, names: Profile) -> str:
+    """Name some accounts and their groups, but not those in a group of their own name, such as a Unix user has."""
+    accounts = view.by_header.get(users.holder or "")
+    group_of = dict(zip(number.cells, names.cells, strict=True))
+    pairs = zip(accounts.cells, column.cells, strict=True) if accounts else ()
+    found = [f"{name} in {group}" for name, id in pairs if (group := group_of.get(id, "")) and group != name]
+    return f", such as {some_of(found, _MOST_NAMED)}" if found else ""
+
+
+def _numbers_of_groups(view: View, parts: Iterable[Part]) -> Iterator[tuple[Profile, Profile]]:
+    """Yield the columns that may contain group IDs, each with the column of their names.
+
+    These are columns of unique numbers in files that also name groups.
+    """
     for part in parts:
         if part.content in (Content.GROUPS, Content.MEMBERSHIPS) and "Group" in part.fields:
             naming = part.fields["Group"].header
             fits = [each for each in view.profiles if each.is_unique and each.is_filled and each.numbers == 1]
-            yield from (each for each in fits if each.header != naming)
+            yield from ((each, view.by_header[naming]) for each in fits if each.header != naming)
 
 
 def _refers(column: Profile, number: Profile) -> bool:
