@@ -28,9 +28,9 @@ def test_primary_group_with_a_number_is_asked_about(tmp_path: Path) -> None:
     asked = questions(tmp_path, passwd=passwd, group=group)
 
     assert [text for text in asked if "GID" in text] == [
-        "GID has the number of a group for each account, such as ada in users. An import cannot look up the names in the "
-        "list of groups, so these memberships are not imported. Import without them? If not, add the accounts to the "
-        "members of these groups in the file."
+        "GID has the number of a group for each account, such as ada in users. An import cannot look up the names in "
+        "the list of groups, so these memberships are not imported. Import without them? If not, add the accounts to "
+        "the members of these groups in the file."
     ]
 
 
