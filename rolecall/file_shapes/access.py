@@ -127,14 +127,7 @@ def find_permissions(view: View) -> list[Part]:
     ask_for_commas(view, part, permission)
     ask_for_unread_ticks(view, part)
     skip_no_groups(part, permission, "permission")
-    roles = _roles_beside(view, part, group)
-    parts = [
-        *with_users(view.without(roles) if len(roles) > 1 else view, part),
-        *_memberships_beside(view, part, roles),
-    ]
-    if len(roles) > 1 and parts[0].content == Content.USERS:
-        parts[0].ignore(roles)
-    return parts
+    return _with_users_and_roles(view, part, group)
 
 
 def _leave_out_owners(fields: dict[str, Meaning]) -> None:
@@ -181,6 +174,18 @@ def _common_separator(one: Profile, other: Profile) -> str | None:
         if any(a for a, _ in counts) and all(a == b for a, b in counts):
             return sign
     return None
+
+
+def _with_users_and_roles(view: View, part: Part, role: Meaning | None) -> list[Part]:
+    """Return the permissions with their users, and with memberships of the users in the roles and groups beside."""
+    roles = _roles_beside(view, part, role)
+    parts = [
+        *with_users(view.without(roles) if len(roles) > 1 else view, part),
+        *_memberships_beside(view, part, roles),
+    ]
+    if len(roles) > 1 and parts[0].content == Content.USERS:
+        parts[0].ignore(roles)
+    return parts
 
 
 def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[str]:

@@ -150,9 +150,10 @@ def _access_in_entries(cells: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _entries(cell: str) -> list[object]:
     try:
-        return decode_nested(cell.strip(), list[object])
+        entries: list[object] = decode_nested(cell.strip(), list[object])
     except msgspec.DecodeError:
         return []
+    return entries
 
 
 def _names_of(member: Mapping[str, Any]) -> list[str]:
