@@ -35,13 +35,13 @@ holders.py      rules for files about accounts
 people.py       the people of an HR system
 access.py       rules for files about access: groups, memberships and permissions
 conditions.py   conditions of grants
-plain_names.py  rows with a name that may be groups
+plain_names.py  rows that have a name and may be groups
 group_names.py  holders that may be groups
 group_lists.py  lists of groups in JSON
 slashes.py      groups that are separated by a slash
-commas.py       names with a comma in files with a row for each grant
+commas.py       cells with a comma: several groups or permissions, or one name
 matrices.py     matrices with a column for each permission, group or user
-addresses.py    states that are part of an address, and no status
+addresses.py    states that are part of an address, not statuses
 statuses.py     columns that say who is active
 kinds.py        columns that name both users and groups
 directory.py    people and groups of a directory export

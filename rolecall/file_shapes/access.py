@@ -34,7 +34,7 @@ from rolecall.file_shapes.row_keys import ask_for_row_key, use_named_permission
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.slashes import split_slashes
 
-# A file with more columns than this is not a list of groups.
+# A file with more columns than this is not a list of groups, unless it is JSON with a list of a name such as `roles`.
 _MOST_OF_GROUPS = 12
 _SURE = 0.5
 _NAMES_OF_GROUPS = (
@@ -240,7 +240,7 @@ def _use_role_in_scope(fields: dict[str, Meaning]) -> None:
 
 
 def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
-    """Read a column `Name` as the username if another column says who is active: only accounts can be disabled."""
+    """If no column has usernames but one says who is active, read `Name` as the username: groups are not disabled."""
     named = fields.get("Group")
     active = view.fields(Content.USERS).get("Active")
     if named and names_of(named.header)[:1] == ["name"] and "Username" not in fields and active and active.score > 0.5:
@@ -249,9 +249,9 @@ def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
 
 
 def _use_repeated_people(view: View, fields: dict[str, Meaning], held: str) -> bool:
-    """If no column names the holders, read a repeated employee ID or address as the username.
+    """If no column names the holders, read a repeated employee ID or e-mail address as the username.
 
-    Return whether such a column was found.
+    Do nothing if another column identifies each row. Return whether the username was found.
     """
     holders = {"Username", "Group"} - {held}
     if holders & fields.keys() or held not in fields or _names_rows(view, fields[held].header):
@@ -366,12 +366,12 @@ def find_groups(view: View) -> list[Part]:
     if "Group" not in fields or is_about_people or len(view.profiles) > _MOST_OF_GROUPS:
         return []
     if view.by_header[fields["Group"].header].separator not in (None, ","):
-        # If a cell lists several groups, the row describes their holder, not a group.
+        # If a cell lists several groups, the row describes their holder, not a group. A comma may be part of a name.
         return []
     if not view.by_header[fields["Group"].header].is_unique or _names_something_else(view, fields["Group"].header):
         return []
     return [
-        Part(Content.GROUPS, fields, {}, 0.7, [f"{fields['Group'].header} is unique, and no column is about people"])
+        Part(Content.GROUPS, fields, {}, 0.7, [f"{fields['Group'].header} is unique, and the rows are not accounts"])
     ]
 
 

@@ -44,7 +44,7 @@ BESIDE = "beside the records"
 
 
 def account_for(view: View, sections: Sequence[Section], place: str | None = None) -> list[ColumnAccount]:
-    """Return what becomes of each column of a table, and why an unread column may contain access.
+    """Return what becomes of each column of a table, and why it may contain access that is not read.
 
     `sections` are the contents that are read from the table.
     """
@@ -66,7 +66,7 @@ def account_for(view: View, sections: Sequence[Section], place: str | None = Non
 
 
 def _hint_at_other_values(column: ColumnAccount, profile: Profile, sections: Sequence[Section]) -> None:
-    """Report values of a status column that say nothing about the status: they may be access.
+    """Report values of a status column that may be access: unlisted and unknown words, and roles such as Admin.
 
     An example is `Superuser` in the column `Attributes` of psql, which also says who cannot log in. Another is `Admin`
     in the column `status` of Slack.
@@ -89,7 +89,7 @@ def _parts(value: str, separator: str | None) -> list[str]:
 
 
 def _is_unlisted(value: str, header: str, section: Section) -> bool:
-    """Return whether a content reads a value as a status by `ANY_OTHER`, because its shape does not list the value."""
+    """Return whether a content reads a value as a status only by `ANY_OTHER`: it is neither listed nor a known word."""
     for field in _STATUSES:
         words, pattern = section.shape.values.get(field, {}), section.shape.join.get(field)
         parts = [part for part in pattern_parts(pattern) if isinstance(part, Placeholder)] if pattern else []
@@ -120,8 +120,8 @@ def _mark_shared_levels(columns: Sequence[ColumnAccount], profiles: Mapping[str,
 def _may_have_levels(column: ColumnAccount, words: Set[str]) -> bool:
     """Return whether a column may contain levels, such as Read and Write.
 
-    Names under a header such as Group or Role are not levels. A column of lists may contain levels only if one of its
-    words means no access, such as None in a column that also contains `User, Product admin`.
+    Names or lists under a header such as Group or Role are not levels. A column of lists may contain levels only if one
+    of its words means no access, such as None in a column that also contains `User, Product admin`.
     """
     if column.may_be_access == Sign.LEVELS:
         return True
@@ -177,9 +177,10 @@ def _from_outside(content: Content, columns: Mapping[str, str], shape: FileShape
 
 
 def use_again(columns: Iterable[ColumnAccount], sections: Mapping[str | None, Sequence[Section]]) -> None:
-    """Set what becomes of each column. Call this again after a person changes how columns are read.
+    """Set what becomes of each column in the tables. Call this again after a person changes how columns are read.
 
-    `sections` maps each place to the contents that are read from it.
+    A column that is now read, and not only as a status, no longer counts as possible access. `sections` maps each place
+    to the contents that are read from it.
     """
     found = [column for column in columns if column.place != BESIDE]
     for place in dict.fromkeys(column.place for column in found):
@@ -203,7 +204,7 @@ def _inside_list(header: str, uses: Mapping[str, Use]) -> Use:
 
 
 def _all_columns(view: View) -> Iterator[Profile]:
-    """Yield the columns of a table. After a list of objects, yield those of its members that are not columns."""
+    """Yield the columns of a table, members of objects in their lists, and lists of which only paths are columns."""
     headers = {profile.header for profile in view.profiles}
     # A path to one entry, such as emails[type=work].value, covers the member emails[].value of all entries.
     paths = {re.sub(r"\[[^\]]*\]", "[]", path) for path in view.table.paths}
@@ -231,7 +232,10 @@ def _members(profile: Profile) -> Iterator[Profile]:
 
 
 def _entries(cell: str, column: Profile) -> Sequence[Mapping[str, Any]]:
-    """Return the objects in a cell, without what is read of them; paths such as `roles[].name` read whole objects."""
+    """Return the objects in a cell with only those members that are not read.
+
+    Objects in a list of records are returned whole, because paths such as `roles[].name` may read any member.
+    """
     if not column.is_list or cell.startswith("{"):
         return unread_in_cell(cell.strip())
     if not cell.startswith("[{"):

@@ -15,7 +15,7 @@ _STATE = {"state", "estado", "stato", "etat", "province"}
 # Words in headers of parts of an address.
 _PARTS = {"city", "town", "zip", "zipcode", "postal", "postcode", "postalcode", "street", "county", "country", "plz",
           "ciudad", "ville", "strasse", "ort", "suburb", "region"}  # fmt: skip
-# Words in headers of addresses. A state with such a word in its header is part of an address.
+# Words in headers of addresses. A state with such a word is part of an address, unless a value is a word for a status.
 _KINDS = {"address", "addr", "billing", "shipping", "mailing", "postal", "home", "residence"}
 # Words in headers of addresses of another kind.
 _OTHER_ADDRESSES = {"mail", "email", "ip", "mac", "web", "url"}
@@ -48,7 +48,10 @@ def with_addresses(view: View) -> View:
 
 
 def ask_for_addresses(view: View, part: Part, field: str) -> None:
-    """Ask about a state that is probably part of an address if no other column says who is active."""
+    """Ask about each state that is probably, but not certainly, part of an address.
+
+    Call this only if no other column says who is active.
+    """
     for column in [each for each in view.profiles if each.is_of_address and each.values and not _is_certain(each)]:
         text = (
             f"{column.header} is read as part of an address, because of the columns beside it. "
@@ -64,7 +67,7 @@ def ask_for_addresses(view: View, part: Part, field: str) -> None:
 def _is_of_address(state: Profile, columns: Iterable[Profile]) -> bool:
     """Return whether a state is part of an address: its header or its values say so, or the columns beside it.
 
-    The columns beside it do not suffice if a value is a word for a status.
+    The columns beside it do not suffice if the header is about accounts, or if a value may be a status or has digits.
     """
     if _is_certain(state):
         return True

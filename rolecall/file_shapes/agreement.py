@@ -23,7 +23,7 @@ _STATUSES = ("Active", "Locked")
 def leave_out_listed_users(files: Sequence[ReadFile]) -> None:
     """Do not read users from a file of grants if another file is the list of these accounts.
 
-    That file has most of the accounts, each in one row, and a status if the grants have one.
+    That file has at least half of the accounts, each in one row, and each status (active, locked) that the grants have.
     """
     lists = [file for file in files if _names_users(file, is_once=True)]
     for file in files:
@@ -42,7 +42,7 @@ def _names_users(file: ReadFile, *, is_once: bool) -> bool:
 
 
 def _lists(users: ReadFile, grants: ReadFile) -> bool:
-    """Return whether a list of users has most accounts of these grants, and a status if the grants have one."""
+    """Return whether a list of users has at least half of the accounts of these grants, and each of their statuses."""
     listed, described = users.parts[0], grants.parts[0]
     assert users.view
     assert grants.view
@@ -70,7 +70,7 @@ def agree_on_usernames(files: Sequence[ReadFile]) -> None:
 def _usernames(file: ReadFile, part: Part) -> set[str]:
     """Return the usernames that a content refers to, without prefixes.
 
-    Return an empty set if the file itself lists the users.
+    Return an empty set if the file itself lists the users, or if no single column contains the whole username.
     """
     assert file.view
     origin, header = part.origin("Username"), part.holder
@@ -125,7 +125,7 @@ def _follow_username(users: Part, other: Part) -> None:
 def leave_out_repeats(files: Sequence[ReadFile]) -> None:
     """Keep the first content of each file. Drop a further content if it is the first content of any file.
 
-    If no content has permissions, roles of accounts become permissions and are not dropped.
+    If no content has permissions, the first roles of accounts that would be dropped become permissions instead.
     Derive users only if no content lists them, and from one content only.
     """
     own = {file.parts[0].content for file in files if file.parts}

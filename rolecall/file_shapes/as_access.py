@@ -1,4 +1,4 @@
-"""Read a further column of a file as groups or permissions, because a person says that it is access."""
+"""Read a further column of a file as groups or permissions, or as their place or level, because a person says so."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -27,7 +27,7 @@ _ROWS = (
     "headerLine", "headers", "skipLines", "delimiter", "aligned", "columnStarts", "mergeExtraFields", "fillDown",
     "sheet", "records", "skipRowsWhere",
 )  # fmt: skip
-# Words for no access or no group. Rows with these words are left out, as in a proposal.
+# Words for no access or no group. Rows with these words are left out, or the words are read as blank.
 _NOTHING = [*NOTHING_HELD, *REFUSES]
 _NO = sorted(word for word, value in YES_NO.items() if not value)
 BY_A_PERSON = "Chosen by a person"
@@ -136,7 +136,9 @@ def read_as(
 ) -> None:
     """Read a further column as groups or permissions: update `file` and its sections in the draft in place.
 
-    If the content already reads other columns and cannot read them together with this one, this column replaces them.
+    If the content already reads a column and cannot read both, this column replaces it. Columns of an `unpivot` are not
+    replaced: raise Invalid if this column cannot be added to them.
+
     `section` maps the position of a content in the file to its section in the draft. `taken` lists the contents that
     other files, sheets and lists already provide.
     """
@@ -252,8 +254,8 @@ def _blank(shape: Json, words: Sequence[str]) -> None:
 def _field_of_cells(part: _Part, field: str, sign: Sign) -> str:
     """Return the field that the cells of a column are read as.
 
-    It is `field` if the cells contain names. If the header names the permission, as in a matrix, it is Access for
-    ticks, and Value for levels and for ticks beside levels.
+    It is `field` if the cells contain names. If the header names the permission, as in a matrix, it is Access for ticks
+    that are not beside levels, and Value for all other cells.
     """
     across = part.section["shape"].get("unpivot", {})
     is_matrix = across.get("headers") == field == "Permission" and across["cells"] in ("Access", "Value")
@@ -268,7 +270,7 @@ def _has(part: _Part, field: str) -> bool:
 
 
 def _replaced(part: _Part, column: ColumnAccount, sign: Sign) -> list[str] | None:
-    """Return the columns of a content that `column` would replace; an empty list if it is read in addition to them.
+    """Return the columns of a content that `column` would replace; an empty list if it would replace none.
 
     Return None if `column` cannot be added.
     """
@@ -280,7 +282,7 @@ def _replaced(part: _Part, column: ColumnAccount, sign: Sign) -> list[str] | Non
         return [] if cells == field and _is_alone(part, field) else _sources(part, field)
     if cells != field and sign in (Sign.LIST, Sign.RECORDS):
         return None
-    # A column of levels can be added to columns of ticks that a person chose; the ticks are then read as values too.
+    # A column of levels can be added to ticks under `columns` of `unpivot`; the ticks are then read as values too.
     can_change = cells == "Value" and across["cells"] == "Access" and "columns" in across
     return [] if across["headers"] == field and (across["cells"] == cells or can_change) else None
 
@@ -315,9 +317,9 @@ def _remove_columns(part: _Part, field: str) -> list[str]:
 
 
 def _blank_skipped_words(shape: Json, header: str) -> None:
-    """Stop leaving out rows with certain words in a column, and read these words as blank instead.
+    """Stop leaving out rows by this column, and read the words that left out rows as blank instead.
 
-    The content now reads another column too, which may have a value in such a row.
+    The content now reads another column, which may have a value in such a row.
     """
     own = [each for each in shape.get("skipRowsWhere", []) if each["column"] == header]
     blank = [word for each in own for word in each.get("is", []) if word]

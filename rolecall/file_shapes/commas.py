@@ -41,9 +41,10 @@ def ask_for_commas(view: View, part: Part, held: Profile) -> None:
 
 
 def ask_for_exceptions(view: View, part: Part) -> None:
-    """Read `Can view, except passwords` as one name in all columns of groups and permissions, and ask about it.
+    """Read `Can view, except passwords` as one name in columns of groups and permissions, and ask about it.
 
-    Otherwise a person would seem to have the permission that the second half excludes.
+    Otherwise a person would seem to have the permission that the second half excludes. Skip columns about whose commas
+    a question already asks.
     """
     across = part.shape.get("unpivot", {}).get("columns", [])
     read = [part.fields[field].header for field in ("Group", "Permission") if field in part.fields]

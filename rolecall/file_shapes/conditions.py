@@ -17,7 +17,10 @@ _LONGEST = 80
 
 
 def read_conditions(view: View, part: Part) -> Part:
-    """Read a column of conditions as the values of grants, so that conditional and unconditional grants differ."""
+    """Read a column of conditions as the values of grants, so that conditional and unconditional grants differ.
+
+    Do not read it if another column has the values. Ask about conditions whose dates are all past.
+    """
     columns = [each for each in map(view.named, ([name] for name in _NAMES)) if each and each.values]
     taken = {each.header for each in part.fields.values()}
     free = [each for each in columns if each.header not in taken]

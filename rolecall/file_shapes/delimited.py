@@ -58,7 +58,8 @@ def _delimiter(lines: Sequence[str]) -> str:
         return (sum(len(row) == width for row in rows) / max(len(rows), 1) if width > 1 else 0.0, width)
 
     best = max(DELIMITERS, key=score)
-    # Times contain colons, so use a colon only if no other delimiter fits and every line has the same number of them.
+    # Times contain colons, so use a colon only if no other delimiter fits and every line has the same number of them,
+    # at least two.
     return ":" if score(best)[1] == 1 and score(":")[0] == 1 and score(":")[1] > 2 else best
 
 

@@ -44,8 +44,8 @@ _REFUSING = {fold(word) for word in REFUSES}
 class AccessColumn(msgspec.Struct, frozen=True):
     """A column that says whether a row grants or denies.
 
-    `denying` has the words of rows that do not grant. `words` maps each word that the reader does not know to its
-    meaning: Grant, Deny or None.
+    `denying` has the words of rows that do not grant. `words` maps the words that the reader does not know, or would
+    read as the opposite, to their meaning: Grant, Deny or None.
     """
 
     header: str
@@ -104,7 +104,7 @@ def read_access(view: View, fields: dict[str, Meaning], shape: dict[str, Any], e
 
 
 def _read_level(level: Profile, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read a column of levels, such as Full, as `Value`. Rows with None or Deny grant nothing."""
+    """Read a column of levels, such as Full, as `Value` if no other column is. Rows with None or Deny grant nothing."""
     value = msgspec.structs.replace(fields.pop("Access"), field="Value")
     refused = [word for word in level.distinct if fold(word) in NO_ACCESS | _DENIED | _REFUSING]
     if "Value" not in fields:

@@ -179,7 +179,7 @@ async def require_free_name(db: Db, caller: Caller, id: UUID) -> None:
 
 
 class DraftChanges(NamedTuple):
-    """The changes that a person made to a proposal: fields of columns, lists in cells, answers to questions."""
+    """The changes that a person made to a proposal: fields, lists in cells, answers, and decisions about access."""
 
     fields: Mapping[Place, Mapping[str, str]]
     # The column to split and the name of its separator; an empty column means no split.

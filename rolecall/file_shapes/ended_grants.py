@@ -16,7 +16,7 @@ _VALID = {
     "valid", "effective", "current", "applied", "provisioned", "assigned", "authorized", "authorised", "permitted",
     "approved", "granted", "entitled", "held", "confirmed", "accepted",
 }  # fmt: skip
-# Words in headers of yes/no columns, or in other cells, that say that a grant has ended or was never made.
+# Words in headers of yes/no columns, or in cells, that say that a grant has ended or was never made.
 _OVER = {
     "removed", "revoked", "deleted", "rejected", "denied", "expired", "withdrawn", "cancelled", "canceled", "ended",
     "terminated", "unassigned", "declined", "obsolete",
@@ -38,7 +38,7 @@ def ask_for_ended_grants(view: View, part: Part, known: Iterable[str] = ()) -> N
 
 
 def _ended_by_flag(column: Profile) -> list[str]:
-    """Return the words of a yes/no column in rows whose grant may have ended; beside ticks, a blank means no."""
+    """Return the words of a yes/no column in rows whose grant may have ended; if no word means no, a blank does."""
     words = words_of(column.header)
     if not column.ticks or words & WHEN or not words & (_VALID | _OVER):
         return []

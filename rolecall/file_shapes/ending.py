@@ -88,7 +88,8 @@ def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] 
 def ended_beside(view: View, part: Part, field: str, status: str) -> None:
     """Read accounts or people as inactive after their last day.
 
-    If this contradicts the status of some of them, ask whether they are still active.
+    If the status of some of them does not mean inactive, ask whether they are still active. If the order of day and
+    month is not clear, ask for it instead.
     """
     if (found := last_day_beside(view, part, status)) is None:
         _ask_for_order(view, part, field, status)
@@ -135,7 +136,7 @@ def ended_if(part: Part, field: str, status: str, filled: str) -> None:
 
 
 def ask_for_ended(view: View, part: Part) -> None:
-    """Ask whether to leave out grants whose last day has passed."""
+    """Ask whether to leave out grants that have ended or were revoked before today."""
     for column in (last_day_of_grants(view) or _last_day(view), _revoked(view)):
         if column is not None:
             _ask_if_past(part, column)
@@ -154,7 +155,7 @@ def _ask_if_past(part: Part, column: Profile) -> None:
 
 
 def last_day_of_grants(view: View) -> Profile | None:
-    """Return the column with the last day of grants, if another column has the last day of accounts."""
+    """Return the column with the last day of grants, if there is another last day, such as that of accounts."""
     found = _last_days(view)
     named = [each for each in found if words_of(each.header) & _OF_GRANTS]
     return named[0] if named and len(found) > 1 else None

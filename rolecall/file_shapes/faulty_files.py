@@ -1,4 +1,4 @@
-"""Propose a connector even if reading one of the files raises an unexpected exception: this becomes its problem."""
+"""Propose a connector even if reading a file raises an unexpected exception: report a problem of this file instead."""
 
 import traceback
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def propose_without_faulty(
 ) -> Attempts:
     """Propose a connector. Leave out the files that cannot be read because of an unexpected exception.
 
-    If each file can be read alone, but not together with the others, leave out all.
+    If the other files cannot be read together, leave out all.
     """
     faults: list[str] = []
     if found := _attempt(samples, chosen, template, {}, faults):

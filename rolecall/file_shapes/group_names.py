@@ -19,7 +19,7 @@ from rolecall.file_shapes.values import read_rows
 # The key of an answer that reads holders as groups. Its value is the column and the names of these holders, joined by
 # SEPARATOR.
 GROUPS = "groups"
-# Headers that name users and groups alike.
+# Headers of columns that may name both users and groups.
 _BOTH = re.compile(r"\s*users?\s*(?:/|&|\+|,|\bor\b|\band\b)\s*(?:groups?|roles?|teams?)\s*|userorgroup", re.IGNORECASE)
 # Windows names that mean the owner of any object, as `fold` returns them (without spaces).
 _OWNERS = {"ntauthority\\self", "creatorowner", "creatorgroup", "ownerrights"}
@@ -28,7 +28,10 @@ _MOST_NAMED = 50
 
 
 def ask_for_group_names(view: View, parts: Sequence[Part]) -> None:
-    """Ask about holders that look like groups and would become accounts; leave out rows that name an object's owner."""
+    """Ask about holders that look like groups and would become accounts; leave out rows that name an object's owner.
+
+    If none looks like a group, but the header may mean groups too, such as User/Group, ask whether all are accounts.
+    """
     for part in parts:
         _read_both(view, part)
         held = part.fields.get("Username")

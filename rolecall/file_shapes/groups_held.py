@@ -146,7 +146,7 @@ def one_for_each_object(columns: Iterable[Profile]) -> list[Profile]:
 
 
 def _best_name(columns: Sequence[Profile]) -> Profile:
-    """Return the column that names most objects; among equals, the one whose header is the best name of a member."""
+    """Return the column with the most values; among equals, the one whose member comes first in `_OF_OBJECTS`."""
     members = {each.header: same_header(each.header.rpartition(".")[2]) for each in columns}
     if len(columns) == 1:
         return columns[0]
@@ -186,7 +186,7 @@ def _names_in(column: Profile) -> _Names:
 
 
 class _Taken:
-    """The names in the columns that are read so far, by value and by words, because there may be thousands."""
+    """An index of the names in the columns read so far, by value and by header words: there may be thousands."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, set[frozenset[str]]] = {}

@@ -70,7 +70,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 @lru_cache(maxsize=65_536)
 def names_of(header: str) -> list[str]:
-    """Return the normalized names in a header: the header, the texts in brackets in it, and the steps of a path.
+    """Return the normalized names in a header: the header, the texts in brackets in it, and names from its path.
 
     For example, the names in `Block sign in (Yes/No) [accountEnabled]` include `blocksignin` and `accountenabled`.
     """
@@ -128,8 +128,8 @@ def path_of(header: str) -> tuple[str, str] | None:
 def own_part(header: str) -> str:
     """Return the part of a path that says what a column contains: `department` in profile.department.
 
-    It includes the name of the object if the member names or identifies the object: `role.name`, but not in
-    role.description.
+    It includes the name of the object if the member names or identifies the object, or contains its entries:
+    `role.name`, but only `description` in role.description.
     """
     if (path := path_of(header)) is None:
         return header

@@ -46,7 +46,7 @@ _OF_ACCOUNTS = ACCOUNTS | {"enabled", "disabled", "locked", "suspended", "blocke
 
 
 def with_users(view: View, part: Part, *, is_narrowed: bool = False) -> list[Part]:
-    """Leave out grants that have ended, and add the users if the rows describe them.
+    """Leave out grants that have ended, or ask about them, and add the users if the rows describe them.
 
     Add them also if rows are left out (`is_narrowed`), because their accounts must be kept. Otherwise derive the users
     from the usernames, if the file has usernames.
@@ -119,9 +119,10 @@ def _rows_without(view: View, column: Profile) -> str:
 
 
 def _leave_out_ended(view: View, part: Part) -> bool:
-    """Leave out rows that are marked as excluded, and grants with an inactive status; ask about unknown words.
+    """Leave out rows that are marked as excluded, and grants with an inactive status.
 
-    Return whether the status leaves out rows.
+    Ask about unknown words, and about other columns that may say that a grant is not held. Return whether the status
+    leaves out rows.
     """
     state = _state_of_grants(view, part)
     _leave_out_excluded(view, part)
@@ -230,8 +231,8 @@ def _around(view: View, holder: str) -> list[str]:
 def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     """Return the users of a file that has one row for each grant, or None if the rows do not describe them.
 
-    A column whose values differ between rows of a user describes the grant. If such a column is certainly the state of
-    the account, the rows contradict each other and the import rejects them.
+    Return them in any case if rows are left out (`is_narrowed`), or if accounts and grants each have a last day. If a
+    column is certainly the state of the account and differs between its rows, the import rejects them.
     """
     if held.holder is None:
         return None

@@ -56,7 +56,7 @@ _FEW_ROWS = 20
 
 
 def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list[Part]:
-    """Return the memberships and permissions of accounts; name unread columns in the evidence of the accounts.
+    """Return the memberships and permissions of accounts; name unread columns of groups in the evidence of accounts.
 
     `view` has only the rows of accounts, and `everything` also has the rows of groups. Neither has the numbered columns
     in `beside`. If `beside` has pairs, permissions are read only from them.
@@ -77,7 +77,7 @@ def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list
         _listed_permissions(users, each) for each in granted
     ]
     parts += [_permissions_across(users, ticked)] if ticked else []
-    # Do not keep these columns as text of the account, because the text would change with each membership.
+    # Do not keep these columns as metadata of the account, because it would change with each membership.
     users.ignore([*read, *(each.header for each in [*granted, *ticked])])
     return [*parts, *(_held_in_pairs(everything, users, beside.pairs) if beside.pairs else [])]
 
@@ -137,7 +137,7 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
 
 
 def _names_person(profile: Profile, fields: dict[str, Meaning]) -> bool:
-    """Return whether a column such as profile.name is in the same object as the login or the address of a person."""
+    """Return whether a column such as profile.name is in the same object as the login, address or name of a person."""
     path = path_of(profile.header)
     if path is None or same_header(path[1]) not in NAMING_OBJECTS:
         return False
@@ -214,7 +214,7 @@ def _listed_memberships(view: View, users: Part, groups: Profile) -> Part:
 
 
 def _ticked_permissions(view: View, users: Part) -> list[Profile]:
-    """Return the yes/no columns whose headers name privileges, such as Select_priv, if there are several."""
+    """Return the yes/no columns whose headers name privileges, such as Select_priv, if there are at least three."""
     taken = {each.header for each in users.fields.values()}
     found = [each for each in view.profiles if each.ticks and words_of(each.header) & _PRIVILEGES]
     found = [each for each in found if each.header not in taken]

@@ -131,11 +131,9 @@ def _ask_for_username(view: View, fields: dict[str, Meaning], key: str | None) -
     if key is not None and view.by_header[key].names <= _WEAK:
         return [] if _is_about_accounts(view, key) else [_ask_for_accounts(key)]
     named = fields["Username"].header if "Username" in fields and key is None else key
-    text = "No column is filled and different in every row, and certain to name the account. Which column names it?"
+    text = "No column certainly names the account. Which column names the account?"
     if key is not None:
-        text = (
-            f"Only {key} is different in every row, and its values look like names of people. Does it name the account?"
-        )
+        text = f"{key} is different in every row, but its values look like names of people. Does it name the account?"
     # Names come before numbers and other opaque values.
     fitting = sorted(filter(_may_name_accounts, view.profiles), key=lambda each: each.is_opaque)
     headers = dict.fromkeys([*([named] if named else []), *(each.header for each in fitting or view.profiles)])
@@ -150,7 +148,7 @@ def _may_name_accounts(profile: Profile) -> bool:
 
 
 def _is_about_accounts(view: View, key: str) -> bool:
-    """Return whether a header shows that rows are accounts, or whether the file may have no header.
+    """Return whether a header or the name of a JSON list shows that rows are accounts, or a header may be missing.
 
     A status alone does not show it: tasks and orders have one too.
     """
@@ -369,7 +367,7 @@ def overlap(profile: Profile, named: set[str]) -> float:
 
 
 def is_about_users(view: View) -> bool:
-    """Return whether each row describes a different person: the file has fields of people and a unique column."""
+    """Return whether each row describes a different person, by at least three fields of people and a unique column."""
     if view.table.fill_down or _repeats_users(view, view.fields(Content.USERS)):
         return False
     return len(about_people(view)) >= 3 and any(each.is_unique and each.is_filled for each in view.profiles)

@@ -145,7 +145,7 @@ def _whole(document: Any) -> SampleTable | None:
 
 
 def _pairs(document: Any, chosen: str | None) -> SampleTable | None:
-    """Read the members of an object that maps names to lists: the document, or its only member, such as `roles`."""
+    """Read the members of a map from names to lists or maps: the document, or its only member, such as `roles`."""
     path = "$"
     if isinstance(document, dict) and len(document) == 1 and all(map(_fits_paths, document)):
         ((path, document),) = document.items()
@@ -291,7 +291,7 @@ def _several(whole: bytes, error: msgspec.DecodeError) -> tuple[Any, PageSigns |
 
 
 def _lists(document: Any, path: str = "", depth: int = 3) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield the lists of objects in a document, each with its path."""
+    """Yield the lists of objects in a document, and the objects whose members are records, each with its path."""
     if isinstance(document, list):
         if document and all(isinstance(each, dict) for each in document):
             yield path, document
@@ -310,7 +310,7 @@ def _lists(document: Any, path: str = "", depth: int = 3) -> Iterator[tuple[str,
 
 
 def _fits_paths(name: str) -> bool:
-    """Return whether a path can lead to a member: its name is not blank, and is not read as a sign of a path."""
+    """Return whether a path can lead to a member: not if its name is blank, has brackets, is `$`, or ends with `.*`."""
     return bool(name) and not set(name) & {"[", "]"} and name != WHOLE and not name.endswith(MEMBERS)
 
 

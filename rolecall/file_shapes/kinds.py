@@ -117,7 +117,8 @@ def tells_holders(profile: Profile) -> bool:
 def holder_beside(view: View, kind: Profile) -> Profile | None:
     """Return the column with the holders that `kind` is about, such as Entitlement beside Entitlement Type, or None.
 
-    Without such a column, return the column of logins if its names look like groups in rows whose kind is group.
+    If there is a column of logins, return that one or None. Return it if no column is named like `kind`, the header of
+    `kind` is about what is held, such as Group Type, and the logins look like groups in rows whose kind is group.
     """
     about = words_of(kind.header) - KIND
     if not tells_holders(kind) or not about:
@@ -148,7 +149,7 @@ def _are_told_apart(column: Profile, kind: Profile) -> bool:
 
 
 def looks_like_group(name: str) -> bool:
-    """Return whether a name contains a word for a group, or means everyone."""
+    """Return whether a name ends with a word for a group, or means everyone."""
     return fold(name) in _ALL or bool(_NAME_OF_GROUP.search(name))
 
 
@@ -190,7 +191,8 @@ def _are_kinds(kinds: Kinds) -> bool:
 def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
     """Read Username and Group from one column with both; the column of kinds says which of them each row has.
 
-    If all kinds are groups, read only Group from the column.
+    If all kinds are groups, read only Group from the column. If the column lacks names of groups, read these from
+    another column; without one, read a kind that has no names as the name of a group.
     """
     holder, kind = fields.get("Username") or fields.get("Group"), kind_column(view)
     if holder is None or kind is None or holder.header == kind.header:

@@ -1,4 +1,4 @@
-"""Find the lines of a table that are not rows: totals, footers and page breaks."""
+"""Find the lines of a table that are not rows: totals, footers, legends and page breaks."""
 
 import re
 from collections import Counter
@@ -42,7 +42,7 @@ _RULES = ("--", "==", "+-", "+=")
 
 
 class RowsBelow(NamedTuple):
-    """The rows below a header, and the conditions that leave out other lines."""
+    """The rows below a header, the first cells of totals, and the conditions that leave out other lines."""
 
     rows: list[list[str]]
     totals: list[str]
@@ -81,7 +81,7 @@ def find_rows(
     if inner:
         evidence.append(f"Lines between the rows are subtotals and are left out: {_named(inner)}")
     if pages:
-        evidence.append(f"Lines between the rows repeat the header or the title and are left out: {_named(pages)}")
+        evidence.append(f"Lines between the rows are page breaks or subtotals and are left out: {_named(pages)}")
     shown = ", ".join(" ".join(text.split()) for text in sorted(texts))
     if footers:
         evidence.append(f"The last lines are not rows and are left out: {shown[:80]}")
@@ -92,7 +92,7 @@ def find_rows(
 
 
 def _find_inner_counts(header: Sequence[str], rows: Sequence[list[str]]) -> list[dict[str, Any]]:
-    """Return conditions that leave out subtotals between rows, if words such as Total are not in the first column."""
+    """Return conditions that leave out subtotals: a text such as Total, in several rows whose first cell is blank."""
     found: Counter[tuple[str, str]] = Counter()
     for row in rows:
         filled = [(n, cell.strip()) for n, cell in enumerate(row) if cell.strip()]
@@ -127,7 +127,7 @@ def _filled(row: Sequence[str]) -> list[int]:
 def _find_counts(below: Sequence[list[str]], last: Sequence[list[str]]) -> list[str]:
     """Return the first cell of the last row if this row contains counts of the cells above it.
 
-    Such a row has several numbers after its first cell, and their columns have only texts above them.
+    Such a row has only numbers after its first cell, at least two, and their columns have only texts above them.
     """
     rows = [row for row in last if any(cell.strip() for cell in row)]
     final = rows[-1] if rows else [""]
@@ -149,7 +149,7 @@ def _find_late_totals(header: Sequence[str], last: Sequence[list[str]]) -> list[
 
 
 def _is_counted(row: Sequence[str]) -> bool:
-    """Return whether the first text of a row is a word for a total, and its other cells are numbers."""
+    """Return whether the first text of a row begins with a word for a total, and any other cells are numbers."""
     first, *others = [cell.strip() for cell in row if cell.strip()] or [""]
     return all(map(_NUMBER.fullmatch, others)) and bool(_TOTAL.match(first) or _COUNT.match(first))
 
@@ -169,7 +169,7 @@ def _page_breaks(
         found.append({"column": column, "is": [header[0]]})
     titles = {begin for row in above if len(begin := _begin(row)) > 3}
     counts = [row for row in below if _is_count(row, len(header))]
-    # Ignore beginnings of a single word, because the name of an account could begin with the same word.
+    # Ignore a single word without a colon, because the name of an account could begin with the same word.
     totals = {begin for row in counts if re.search(r"[ :]", begin := _begin(row))}
     known = {_without_numbers(row) for row in above}
     wanted = [*sorted(titles), *sorted(totals - titles), *_RULES]
@@ -236,7 +236,10 @@ def _find_totals(last: Sequence[list[str]]) -> list[str]:
 
 
 def without_total(column: str, text: str) -> dict[str, Any]:
-    """Return the condition that leaves out a total. Ignore a count in the text: it differs in the next export."""
+    """Return the condition that leaves out a total.
+
+    Compare only the text before a count, unless it is very short: the count differs in the next export.
+    """
     begin = re.split(r"\d", text, maxsplit=1)[0].strip()
     is_counted = begin != text and len(begin) > 3
     return {"column": column, "startsWith": [begin]} if is_counted else {"column": column, "is": [text]}
@@ -247,7 +250,7 @@ def _is_short(row: Sequence[str], width: int) -> bool:
 
 
 def _is_text(row: Sequence[str], width: int) -> bool:
-    """Return whether a row is not data: a lone text, a line that ends a report, or a key to codes.
+    """Return whether a row is not data: a lone text, a line that ends a report, or a legend such as `R = read`.
 
     The delimiter may have split such a line into several cells.
     """
@@ -261,8 +264,8 @@ def _is_text(row: Sequence[str], width: int) -> bool:
 def _find_footers(last: Sequence[list[str]], width: int, column: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return conditions that leave out lines of text below the rows, such as a copyright notice.
 
-    `names` has the first cells of the rows. A truncated row is not left out: the import rejects it, because data is
-    missing.
+    `names` has the first cells of the rows. Return an empty list if no line looks like a footer or a note: a lone
+    text may be a truncated row, which the import rejects.
     """
     texts: list[str] = []
     for row in reversed([row for row in last if any(cell.strip() for cell in row)]):

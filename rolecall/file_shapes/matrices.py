@@ -58,7 +58,7 @@ GRANTED = {"agrname", "grantedrole"}
 
 
 def find_matrix(view: View) -> list[Part]:
-    """Recognize a matrix: most columns contain ticks, levels or blanks, and the others identify the rows."""
+    """Recognize a matrix: several columns contain ticks or levels, and the others together identify each row."""
     ticked = [each for each in view.profiles if _is_ticked(each)]
     if len(ticked) >= _LEAST_TICKED:
         certain = set(ticked)
@@ -175,7 +175,7 @@ def _ask_for_words(matrix: Part, ticked: Sequence[Profile]) -> None:
 
 
 def _use_people(view: View, fields: dict[str, Meaning], others: list[Profile]) -> None:
-    """Read the rows as users if `Name` has names of people and another column confirms it, such as a department."""
+    """Read the rows as users if `Name` has names of people and a department or a column of logins confirms it."""
     named = fields.get("Group")
     if named is None or "Username" in fields or names_of(named.header)[:1] != ["name"]:
         return
@@ -222,10 +222,10 @@ def _are_marked(view: View, ticked: Sequence[Profile]) -> bool:
 
 
 def _is_marked_throughout(view: View, ticked: Sequence[Profile]) -> bool:
-    """Return whether one or two columns are followed only by columns with marks such as X, and blank columns.
+    """Return whether one or two columns are followed by several columns with marks such as X, and only blank others.
 
-    The columns with marks are permissions of these rows, unless the first columns describe people. Below a header such
-    as Permission or Feature, yes and no are marks too.
+    Return False if there are two first columns and they describe people. If the first header is a word such as
+    Permission or Feature, yes and no are marks too.
     """
     are_rights = bool(ticked) and are_used(view.profiles[0].header)
     marked = [each for each in ticked if are_rights or _MARKS.intersection(map(fold, each.distinct))]
@@ -297,7 +297,7 @@ def _has_yes(profile: Profile) -> bool:
 def _is_nearly_ticked(profile: Profile) -> bool:
     """Return whether a column has ticks and, besides them, a few short words such as Limited.
 
-    Return False if no word means yes, because the words are then levels: I and U in a column with N, I and U.
+    Return False if all known words mean no, because the others are then levels: I and U in a column with N, I and U.
     """
     found = {fold(value) for value in profile.values}
     known = found & (ACCESS.keys() | NO_ACCESS)

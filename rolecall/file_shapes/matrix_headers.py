@@ -39,7 +39,7 @@ def _may_be_people(headers: Sequence[str]) -> bool:
 
 
 def with_people_across(rows: Profile, headers: list[str], keep: list[str]) -> Part | None:
-    """Return the permissions of a matrix if its headers name people and its rows do not; otherwise None."""
+    """Return the permissions of a matrix whose headers, but not its rows, mostly name people; otherwise None."""
     are_people = _share_of_people(headers) > 0.5 and not any(map(ROLE.search, headers))
     if not rows.values or not are_people or _share_of_people(rows.distinct) > 0.5:
         return None
@@ -55,7 +55,7 @@ def _share_of_people(texts: Sequence[str]) -> float:
 
 
 def ask_for_people(matrix: Part, headers: list[str]) -> None:
-    """Ask whether the headers of a matrix with groups in its rows are people."""
+    """Ask whether the headers of a matrix with groups in its rows are people, if most of them look like people."""
     if _share_of_people(headers) <= 0.5:
         return
     text = (
@@ -66,9 +66,11 @@ def ask_for_people(matrix: Part, headers: list[str]) -> None:
 
 
 def ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
-    """Ask whether headers are users or groups if the rows are permissions, unless words in the headers show it.
+    """Ask whether headers are users or groups if the rows are permissions.
 
-    Derive users from the headers if users are more likely.
+    If all headers say what is allowed, such as Read, ask whether they are roles instead. Otherwise, derive users from
+    the headers if users are more likely. Do not ask if a header contains a word for a role, or if some headers have
+    several words and not all look like people.
     """
     if asked := ask_for_roles(headers):
         matrix.questions = [*matrix.questions, *asked]

@@ -38,7 +38,7 @@ _HAS_ACTION = re.compile(rf"(?:^|[^a-z])(?:{_ACTION}|can|all)(?:[^a-z]|$)", re.I
 _ONLY_ACTIONS = re.compile(
     rf"(?:can[ _]?)?(?:{_ACTION}|crud|[crudx])(?:[ _/&+-]+(?:{_ACTION}|and|control))*", re.IGNORECASE
 )
-# The parts of a permission such as billing:read, or of a path such as /users.
+# Matches a permission such as billing:read, or a path such as /users.
 _PARTED = re.compile(r"[A-Za-z]\w*(?:[:/][\w*-]+)+|/[\w/{}*:-]*")
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ROLE = re.compile(
@@ -70,7 +70,7 @@ def is_neutral(header: str) -> bool:
 
 
 class MatrixRows(NamedTuple):
-    """The column that names the rows of a matrix without a known header, its field, and a question about it."""
+    """The column that names the rows of a matrix, its field, and the questions about it."""
 
     column: Profile
     meaning: Meaning
@@ -86,7 +86,7 @@ class MatrixRows(NamedTuple):
 def rows_of_matrix(
     view: View, fields: Mapping[str, Meaning], columns: Sequence[Profile], headers: Sequence[str]
 ) -> MatrixRows | None:
-    """Return what the rows of a matrix are if no header says it; None if a header says it.
+    """Return what the rows of a matrix are; None if a header says it and no person decided it.
 
     `columns` are the columns that are not in the matrix, `headers` the headers of those that are.
     """
@@ -108,7 +108,7 @@ def rows_of_matrix(
 def _column_of_rows(columns: Sequence[Profile]) -> Profile:
     """Return the column that names the rows of a matrix.
 
-    It is the first unique column, preferably without numbers or ids. If no column is unique, it is the first column.
+    It is the first unique column without blank cells, preferably not one of numbers or IDs; or else the first column.
     """
     named = [each for each in columns if each.is_unique and each.is_filled]
     return next((each for each in named if not each.is_opaque), (named or [*columns])[0])

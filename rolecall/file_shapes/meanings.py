@@ -29,8 +29,8 @@ _CERTAIN = 0.9
 _MOST_CODES = 10
 _MOST_STATES = 8
 _MOSTLY = 0.5
-# Words for a state, without yes, no and numbers, which may mean anything, and without words such as owner, which may be
-# roles.
+# Words for a state, without yes, no and numbers, which may mean anything, and without words such as owner and open,
+# which may be roles or something else.
 _STATE_WORDS = {word for word in ACTIVE.keys() - YES_NO.keys() if not word.isdigit()} - {
     "member", "admin", "owner", "primaryowner", "bot", "guest", "open", "closed", "live", "current",
 }  # fmt: skip
@@ -221,7 +221,7 @@ def _says_access(profile: Profile) -> bool:
 
 
 def _has_ids(profile: Profile) -> bool:
-    """Return whether a column such as group_id has long numbers, which would be dates as milliseconds since 1970."""
+    """Return whether a column such as group_id has only numbers. Long ones may look like seconds since 1970."""
     return "id" in words_of(profile.header) and profile.numbers == 1
 
 

@@ -20,9 +20,9 @@ _STATES = {"active", "enabled", "disabled", "status", "state", "suspended", "key
 
 
 def find_inner_members(view: View) -> list[Part]:
-    """Return the groups and their memberships, without members that are groups.
+    """Return the groups and their memberships, without members whose kind is group.
 
-    Add the users if the file describes them.
+    Add the users if the file describes them; otherwise derive them from the memberships.
     """
     outer, _, inner = (view.table.records or "").rpartition("[].")
     name = inner.removesuffix("[]")

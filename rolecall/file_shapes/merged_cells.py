@@ -28,9 +28,9 @@ def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows 
 
     The merged columns must be blank in all other rows. The columns that are not merged show what was merged:
 
-    * accounts: a column of access is filled in every row
-    * groups: below the first rows, a column is filled in every row and a column of people in most; some people are in
-      several groups, because otherwise a blank cell may mean that an account has no group
+    * accounts: a column of access is filled in every row, and no column is about a person
+    * groups: below the first rows, a column is filled in every row and a column of people in most. Some people must be
+      in several groups; otherwise a blank cell may mean that an account has no group
     * sections of a matrix: each row has its own name
     """
     width = len(header)
@@ -55,7 +55,7 @@ def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows 
 
 
 def _repeats(cells: Cells, merged: Sequence[int]) -> bool:
-    """Return whether any row repeats the values of the row above; if so, blank cells are not merged cells."""
+    """Return whether any row has the values of the row above in these columns; then no blank cells are merged."""
     return any(row[0] and all(row[n] == above[n] for n in merged) for above, row in pairwise(cells))
 
 
@@ -77,7 +77,7 @@ def _are_groups(header: Sequence[str], cells: Cells, merged: Sequence[int], rest
 
 
 def _are_sections(header: Sequence[str], cells: Cells, merged: Sequence[int], rest: Sequence[int]) -> bool:
-    """Return whether the first column has the sections of a matrix, and the second column the names of its rows."""
+    """Return whether the first column has the sections of a matrix, and the next column the names of its rows."""
     named, *ticked = rest
     if merged != [0] or _is_person(header[0]) or names_access(header[0]) or _is_person(header[named]):
         return False

@@ -199,7 +199,7 @@ class _Candidates:
             self._groups.setdefault(_kind_of(each), []).append(each)
 
     def for_levels(self, levels: _Series) -> list[_Series]:
-        """Return the columns with the same numbers as the levels, and another name."""
+        """Return the columns that share numbers with the levels and have other words in their names."""
         kind = numbers, words = _kind_of(levels)
         if kind not in self._found:
             fits = [key for key in self._groups if key[1] != words and _share(key[0], numbers)]
@@ -242,7 +242,7 @@ def _rank(series: _Series, levels: _Series) -> tuple[int, bool, bool, int]:
 
 
 def _is_among(series: _Series, held: _Series, levels: _Series) -> bool:
-    """Return whether columns may belong to pairs: they have the same numbers, or are not before the first pair."""
+    """Return whether columns may belong to pairs: with the same numbers, or with some and behind the first pair."""
     if not _share_numbers(series, levels):
         return False
     first = min(each.position for pair in (held, levels) for each in pair.profiles)
@@ -260,7 +260,7 @@ def _distance(series: _Series, levels: _Series) -> int:
 
 
 def _may_matter(series: _Series) -> bool:
-    """Return whether columns may say more about a grant: its place, its state or when it ends."""
+    """Return whether columns may say more about a grant, such as its place, its state or when it ends."""
     return names_access(series.name) or _names_place(series) or _is_detail(series)
 
 
@@ -325,7 +325,7 @@ def _cells(found: NumberedPairs) -> Iterator[tuple[str, str]]:
 
 
 def _ask_for_unread(part: Part, found: NumberedPairs) -> None:
-    """Ask about numbered columns that are not read, and about levels without a name of what they apply to."""
+    """Ask about unread numbered columns, levels that may be lists, and levels without a name of what they apply to."""
     held, levels = found.held.name, found.levels.name
     ask_for_details(part, found.further, f"{held} and {levels}")
     if lists := [each for each in found.levels.profiles if each.separator]:

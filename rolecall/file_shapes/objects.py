@@ -22,7 +22,10 @@ _PARTS = ("columnname", "column", "fieldname")
 
 
 def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None) -> None:
-    """Read the column of `group`, or the identity of a mailbox, as the object of permissions."""
+    """Read a column `name` that is not read as the group, or the identity of a mailbox, as the object of permissions.
+
+    Prefer a place that does not belong to the holder.
+    """
     _leave_object_of_holder(view, fields)
     if group and group is not fields.get("Group"):
         _use_as_object(view, fields, group)
@@ -32,7 +35,7 @@ def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None) -
 
 
 def _leave_object_of_holder(view: View, fields: dict[str, Meaning]) -> None:
-    """Read the place of a grant from a column outside the object that describes its holder.
+    """Read the place of a grant from a column outside the object that describes its holder, if there is one.
 
     For example, `subjects.namespace` is the place of the account, not of the grant.
     """
@@ -86,7 +89,11 @@ def add_inner_place(view: View, fields: dict[str, Meaning], evidence: list[str])
 
 
 def tell_apart(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read a column as the object of permissions if rows that would otherwise be merged differ only in it."""
+    """Read a further column as the object of permissions if rows that would otherwise be merged differ only in it.
+
+    If the object is known, put its database or server before it. Always add the part of a table, such as a column,
+    to its name.
+    """
     _add_part(view, fields, shape, evidence)
     joined = " ".join(shape.get("join", {}).values())
     headers = {each.header for each in fields.values()}

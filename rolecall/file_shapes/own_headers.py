@@ -11,7 +11,8 @@ _DESCRIBED = (Content.USERS, Content.GROUPS)
 def resolve_headers(view: View, part: Part) -> None:
     """If the rows are users or groups, map each unused column whose header is the name of a field to that field.
 
-    In other contents, ignore such columns: a permission of a user has no group, even if a column is called Role.
+    In other contents, ignore such columns: a permission of a user has no group, even if a column is called Role. Do
+    nothing if columns are unpivoted.
     """
     names = {same_header(name): field for field in FIELDS[part.content] for name in (field, *ALIASES.get(field, ()))}
     unpivot = part.shape.get("unpivot", {})

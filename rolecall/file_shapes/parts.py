@@ -61,14 +61,14 @@ class Part(msgspec.Struct):
 
     @property
     def holder(self) -> str | None:
-        """Return the column in the last placeholder of the username, without its filters."""
+        """Return the column that is mapped to the username, or else that in the last placeholder of its pattern."""
         if pattern := self.shape.get("join", {}).get("Username"):
             return columns_in(pattern)[-1]
         return self.fields["Username"].header if "Username" in self.fields else None
 
     @property
     def columns_of_groups(self) -> list[str]:
-        """Return the column that is read as Group, or else the columns that are unpivoted."""
+        """Return the column that is mapped to Group, or else the columns that are unpivoted."""
         several: list[str] = self.shape.get("unpivot", {}).get("columns", [])
         return [self.fields["Group"].header] if "Group" in self.fields else several
 

@@ -23,7 +23,7 @@ _EMPLOYED = {"Created", "Type", "Supervisor ID", "Office", "Title"}
 
 
 def find_people(view: View) -> list[Part]:
-    """Recognize the people of an HR system: an employee ID, a name, and fields that are typical of them."""
+    """Recognize the people of an HR system: an employee ID, a name and typical fields, but no certain username."""
     fields = view.fields(Content.IDENTITIES)
     login = view.fields(Content.USERS).get("Username")
     employee = fields.get("Employee ID")

@@ -65,8 +65,8 @@ def _columns_read(part: Part) -> set[str]:
 def _grants(view: View, part: Part) -> list[tuple[tuple[str, ...], int]]:
     """Return the values of each grant in the columns that are read, with the number of its row.
 
-    A row with a list of roles has several grants. Leave out rows without an account, such as those of groups without
-    members, because they are not read.
+    A row with a list of roles has several grants, of which only the first 200 count. Leave out rows without an account,
+    such as those of groups without members, because they are not read.
     """
     read = [each for each in view.profiles if each.header in _columns_read(part)]
     split = part.shape.get("split", {})
@@ -95,7 +95,7 @@ def _tells(column: Profile, grants: Sequence[tuple[tuple[str, ...], int]]) -> bo
 
 
 def _names_place(column: Profile) -> bool:
-    """Return whether a header names a place, such as Site, branch_no or location.name."""
+    """Return whether a header names a place, such as Site or location.name, and the values may be places."""
     words = [word.lower() for word in _WORD.findall(column.header)]
     plain = "".join(word for word in words if word not in NAMING)
     is_named = plain in PLACES or bool(PLACES.intersection(names_of(column.header)))
@@ -116,7 +116,7 @@ def _is_state(column: Profile) -> bool:
 
 
 def _is_about_record(header: str) -> bool:
-    """Return whether a header is about the record of a grant: its last word decides, as in granted_on."""
+    """Return whether a header is about the record of a grant, a description or another person, as in granted_by."""
     words = [word.lower() for word in _WORD.findall(header)]
     is_record = not words or words[-1] in _OF_RECORDS or {*words} <= _OF_RECORDS | _OF_ROWS
     is_description = bool(known_for("Description").intersection(names_of(header)))

@@ -29,7 +29,7 @@ _OF_GROUPS = {"members", "member", "membercount", "users", "usercount", "parent"
 def ask_for_groups(files: Sequence[ReadFile], chosen: Collection[str]) -> None:
     """Ask what the rows of a file are if they are read as groups only because they have a name.
 
-    `chosen` has the names of the files whose content a person chose.
+    `chosen` has the names of the files whose content a person chose; do not ask about them.
     """
     named = _named_groups(files)
     for file in files:
@@ -57,7 +57,7 @@ def _values(view: View) -> set[str]:
 
 
 def _says_groups(file: ReadFile, view: View, part: Part) -> bool:
-    """Return whether the rows are groups by a header, most names, or the name of the file, the sheet or the list."""
+    """Return whether a header, most names, or the name of the file, sheet or list says that the rows are groups."""
     group = part.fields.get("Group")
     if group is None or names_of(group.header)[:1] == [] or names_of(group.header)[0] not in _ANYTHING:
         return True

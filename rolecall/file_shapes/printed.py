@@ -75,7 +75,10 @@ def _box_header(lines: Sequence[str], chosen: int | None) -> int | None:
 
 
 def _aligned_header(lines: Sequence[str], chosen: int | None) -> int | None:
-    """Return the number of the header line: `chosen`, a line above dashes, or the known headers that fit the rows."""
+    """Return the number of the header line: `chosen`, or the first line above dashes.
+
+    Otherwise, it is the line with the most known headers among those whose columns fit the rows, or None.
+    """
     if chosen is not None:
         return chosen if 0 < chosen <= len(lines) else None
     top = [n for n in range(min(_MOST_TITLES, len(lines))) if lines[n].strip()]

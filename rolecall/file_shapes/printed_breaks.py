@@ -15,7 +15,7 @@ _DASHES = re.compile(r"[-=]+")
 
 
 def check_one_table(lines: Sequence[str], at: int) -> None:
-    """Reject a second table below the first one: its rows would be read as rows of the first table.
+    """Reject a second table with other widths of columns: its rows would be read as rows of the first table.
 
     `at` is the number of the header line; dashes are below it.
     """

@@ -59,8 +59,8 @@ class Template(msgspec.Struct, frozen=True):
     name: str
     vendor: str
     files: list[dict[str, Any]]
-    # Whether the template is used only if each file has all columns of one of its file groups. If one file lacks a
-    # column, the proposal for all files is made without the template.
+    # Whether the template is used only if each file can be read and has all columns of one of its file groups.
+    # Otherwise, the proposal for all files is made without the template.
     must_fit: bool = False
 
 
@@ -151,7 +151,10 @@ def _name_missing_pages(files: Sequence[ReadFile]) -> None:
 
 
 def _choose_others(files: Sequence[ReadFile]) -> None:
-    """Also read other sheets and lists if no file gives their contents yet; list the unread ones in the evidence."""
+    """Also read other sheets and lists with known headers, if no file gives their contents yet.
+
+    Do not do so for a file of people. List the unread ones in the evidence.
+    """
     taken = {part.content for file in files for part in file.parts}
     for file in files:
         kept, left = [], []

@@ -24,7 +24,7 @@ log = structlog.get_logger("rolecall.file_shapes")
 MEMORY = 1 * GIB
 _CPU_SECONDS = 30
 LONGEST_SECONDS = 60.0
-# The number of proposals that one process of the service runs at a time; others wait.
+# The number of child processes that one process of the service runs at a time; other calls wait.
 _AT_ONCE = asyncio.Semaphore(2)
 _LESS = "save the data as CSV, or send fewer files at once"
 _TOO_MUCH = f"Reading the files needs more memory than a proposal may use; {_LESS}"
@@ -63,7 +63,7 @@ class _Answer(msgspec.Struct):
 async def propose_in_child(
     samples: Sequence[Sample], chosen: Mapping[str, Json] | None = None, template: Json | None = None
 ) -> ProposalDetail:
-    """Propose a connector, or raise Invalid if that exceeds the limits. `chosen` maps file names to decisions."""
+    """Propose a connector; raise Invalid if the child dies or exceeds limits. `chosen` maps file names to decisions."""
     answer = await _ask(_propose, list(samples), dict(chosen or {}), template)
     assert answer.proposal
     return answer.proposal

@@ -59,7 +59,7 @@ def recognize(sample: Sample, decided: Decided | None = None) -> list[SampleTabl
 
 
 def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | None]:
-    """Decode the head up to its last complete line; decode UTF-16 completely.
+    """Decode the head. If the file is longer, leave out the last line, which may be incomplete, except in UTF-16.
 
     Return also the encoding to set in the connector: None for UTF-8, and for UTF-16 with a byte order mark.
     """
@@ -144,7 +144,7 @@ _SHADOW = r"[^:\s]+:[^:\s]*:\d*:\d*:\d*:\d*:\d*:\d*:\d*"
 
 
 def _unix_listing(text: str) -> SampleTable | None:
-    """Recognize passwd and group files, as `getent` prints them."""
+    """Recognize passwd and group files, as `getent` prints them; reject /etc/shadow."""
     written = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     # Skip NIS lines such as +::::::, which include or exclude the accounts of a NIS server.
     lines = [line for line in written if not line.startswith(("+", "-"))]

@@ -158,7 +158,7 @@ def ask_for_same_names(files: Iterable[tuple[View, list[Part]]]) -> None:
             )
             one = ProposedChoice("Yes, use the names", "Username", AS_PROPOSED)
             whole = ProposedChoice("No, use the distinguished names", "join.Group", origin.replace("|rdn", ""))
-            # A list of groups that are named otherwise would add each of them a second time.
+            # With distinguished names, a list that has the groups by other names would add each a second time.
             part.questions = [*part.questions, OpenQuestion(text, [one] if has_groups else [one, whole])]
 
 

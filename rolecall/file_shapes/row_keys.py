@@ -1,4 +1,4 @@
-"""Tell the names of permissions from keys of rows, such as a permission_id that is different in every row."""
+"""Distinguish the names of permissions from keys of rows, such as a permission_id that is different in every row."""
 
 import re
 
@@ -50,7 +50,7 @@ def ask_for_row_key(view: View, part: Part) -> None:
 
 
 def _is_key(column: Profile) -> bool:
-    """Return whether a header such as Permission ID has opaque or counted values, a different one in each row."""
+    """Return whether a column such as Permission ID has IDs or numbers such as P-101, different in each row."""
     is_named = bool(words_of(column.header) & _KEYS) and column.is_filled and column.is_unique
     is_counted = column.is_opaque or all(map(_COUNTED.fullmatch, column.distinct))
     return is_named and len(column.values) > 1 and is_counted

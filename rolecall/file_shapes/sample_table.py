@@ -41,7 +41,7 @@ class SampleTable(msgspec.Struct):
     header_line: int | None = 1
     # The number of lines above the rows, if none of them can be used as the header: the shape then lists `headers`.
     skip_lines: int = 0
-    # Whether columns are aligned with spaces or separated by borders, as in `| ada | Active |`.
+    # Whether columns are aligned with spaces below the header, or separated by borders, as in `| ada | Active |`.
     is_aligned: bool = False
     # Where the columns of a printed list begin; the first position is 1.
     column_starts: list[int] = []
@@ -66,14 +66,14 @@ class SampleTable(msgspec.Struct):
     merges: bool = False
     # Columns with cells that are merged across several rows.
     fill_down: list[str] = []
-    # If a workbook has several sheets with data: the sheet that is read, and the names of all these sheets.
+    # The sheet of a workbook that is read, if several sheets have data, and the names of all sheets with data.
     sheet: str | None = None
     sheets: list[str] = []
     # The paths of all lists of a JSON file, from which `records` may be chosen.
     choices: list[str] = []
     # The name of the table, if a file has several that are neither sheets nor lists.
     name: str = ""
-    # Everything in the file outside this table, such as other sheets, with an example of each.
+    # Everything in the file outside this table, such as other sheets, with a short description of each.
     beside: dict[str, str] = {}
     # Paths into nested lists, such as emails[type=work].value, with the column that contains the list.
     paths: dict[str, str] = {}
@@ -159,8 +159,8 @@ def _listed(value: Any) -> list[Any]:
 _TEXTS = ("title", "label", "summary")
 _LOGINS = ("userprincipalname", "username", "login", "samaccountname", "email", "mail")
 _NAMING = (*_LOGINS, "value", "display", "displayname", "name", "role", "rolename", "groupname", "id")
-# The members to read from lists other than addresses and phone numbers, best first. `value` comes last, because it
-# is often an ID in these lists, and the words for a text come after it.
+# The members to read from lists other than addresses and phone numbers, best first. `value` comes late, because it is
+# often an ID in these lists; only words for a text come after it.
 _SHOWN = (*_LOGINS, "display", "displayname", "name", "role", "rolename", "groupname", "value", *_TEXTS)
 _PLAIN = re.compile(r"[\w:-]{1,60}")
 
@@ -226,7 +226,7 @@ def joined(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def raw_without_secrets(table: SampleTable) -> list[str]:
-    """Return the first lines of the file. Hide each value whose column or name looks like that of a secret."""
+    """Return the first lines of the file. Hide columns of password hashes, and values named like secrets."""
     columns = {i: [row[i] for row in table.rows if i < len(row)] for i in range(len(table.headers))}
     at = [i for i, header in enumerate(table.headers) if looks_secret(header) or are_hashes(columns[i])]
     values = {row[i] for row in table.rows for i in at if i < len(row) and row[i].strip()}

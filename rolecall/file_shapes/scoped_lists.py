@@ -34,7 +34,7 @@ def name_with_scope(view: View, part: Part, groups: Profile) -> bool:
 
 
 def _scope_of(view: View, groups: Profile, outer: str, member: str) -> str | None:
-    """Return the member that distinguishes objects of the same name; None if no member does or no name repeats."""
+    """Return the member with the place that distinguishes objects of the same name; None if there is no such member."""
     listed = view.by_header.get(outer) or groups
     entries = [entry for cell in listed.cells for entry in entries_in(cell)]
     members = dict.fromkeys(name for entry in entries for name in entry)

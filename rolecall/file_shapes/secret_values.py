@@ -22,9 +22,10 @@ def name_columns(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[
 
 
 def are_secret(values: Iterable[str], *, is_first: bool = False) -> bool:
-    """Return whether the values of a column without a header look like passwords or password hashes.
+    """Return whether at least a third of the values of a column without a header look like passwords or their hashes.
 
-    The first column of a table names its rows: only hashes with a prefix are not names.
+    Return False if any has white space or is an e-mail address. The first column of a table names its rows, so only
+    hashes with a prefix count there.
     """
     distinct = list(dict.fromkeys(text for value in values if (text := value.strip())))[:_MOST_LOOKED_AT]
     if not distinct or any(re.search(r"\s", text) or _EMAIL.fullmatch(text) for text in distinct):

@@ -96,7 +96,7 @@ class FileProposal(msgspec.Struct, rename="camel"):
     contents: list[ContentProposal]
     # The first lines or records of the file, each truncated and without secrets.
     raw: list[str]
-    # If a workbook has several sheets with data: the sheet that is read, and the names of all these sheets.
+    # The sheet of a workbook that is read, if several sheets have data, and the names of all sheets with data.
     sheet: str | None = None
     sheets: list[str] = []
     # The path to the records of JSON, and the paths of all lists in the file.

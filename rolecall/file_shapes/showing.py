@@ -37,7 +37,7 @@ def shown_file(file: ReadFile) -> FileProposal:
 
 
 def _accounts(file: ReadFile) -> list[ColumnAccount]:
-    """Return the columns and other parts of a file, with what becomes of each."""
+    """Return the columns, sheets and lists of a file, with what becomes of each."""
     found: list[ColumnAccount] = []
     for read in (file, *file.others):
         assert read.view
@@ -91,7 +91,7 @@ def _content(file: ReadFile, part: Part, *, is_first: bool) -> ContentProposal:
 
 
 def _use_in_patterns(part: Part, header: str) -> str:
-    """Name the fields that are built from a column, if the column alone is not a field."""
+    """Say which fields are built or unpivoted from a column; return an empty string if none are."""
     joins: dict[str, str] = part.shape.get("join", {})
     unpivot = part.shape.get("unpivot", {})
     if header in unpivot.get("columns", []):

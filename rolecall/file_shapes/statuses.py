@@ -104,7 +104,7 @@ def _ask_for_shells(view: View, part: Part) -> None:
 
 
 def read_statuses(view: View, part: Part) -> None:
-    """Choose among several status columns, and invert a status that means the opposite of active."""
+    """Combine several status columns or choose one, and invert a status that means the opposite of active."""
     found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active" and each.score > _WEAK]
     if len(found) > 1 and "Active" in part.fields:
         _use_several(view, part, found)
@@ -114,7 +114,10 @@ def read_statuses(view: View, part: Part) -> None:
 
 
 def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
-    """Combine several status columns, or else use the one with the most inactive accounts. Ask if they disagree."""
+    """Combine several status columns, or else use the one with the most inactive accounts.
+
+    Ask if they disagree, or if a column that is not read has doubtful words.
+    """
     inactive = {each.header: inactive_rows(view.by_header[each.header]) for each in found}
     best = max(found, key=lambda each: (len(inactive[each.header]), each is part.fields["Active"]))
     contradicted = {each.header: _contradicted(each.header, best.header, inactive) for each in found}
@@ -216,9 +219,9 @@ def _add_end(part: Part, filled: str) -> None:
 
 
 def _ask_for_past(view: View, part: Part, column: Profile, format: str) -> None:
-    """Ask whether accounts are still active whose last day has passed.
+    """Ask whether accounts whose last day has passed are still active.
 
-    Do not ask about accounts that the status columns already call inactive.
+    Do not ask if the status columns already say that all these accounts are inactive.
     """
     pattern: str = part.shape["join"]["Active"]
     columns = [each for each in view.profiles if f"{{{each.header}|else(" in pattern]
@@ -265,7 +268,7 @@ def _find_codes(view: View, part: Part) -> None:
 
 
 def _end_by_date(view: View, part: Part) -> None:
-    """Derive the status from a deactivation date or a last day, if no column is certain to be the status."""
+    """Derive the status from a deactivation date or, if no column may be the status, from a last day."""
     if (column := _dated(view, _ENDED)) is not None:
         part.fields["Active"] = Meaning(column.header, "Active", 0.6, "it says when an account was deactivated")
         # 0 means no date.
@@ -316,7 +319,7 @@ def _end_beside_others(part: Part, status: str, asked: int) -> None:
 
 
 def removed_on(view: View) -> tuple[Profile, str] | None:
-    """Return the column that says when an account was deleted, and its date format; None if there is none."""
+    """Return the column that says when an account was deleted or deactivated, and its date format, or None."""
     column = _dated(view, _REMOVED)
     format = format_of(column) if column else None
     return (column, format) if column and format else None

@@ -40,9 +40,10 @@ def understood_by(
     *,
     is_per_grant: bool = False,
 ) -> Understood:
-    """Return how an import would read the rows of a sample. The result is empty if the sample alone cannot be read.
+    """Return how an import would read the rows of a sample.
 
-    With `is_per_grant`, an account may have several rows: do not keep details in which they differ.
+    If the sample cannot be read, the result is empty, or says why an import would certainly fail. With `is_per_grant`,
+    an account may have several rows: do not keep details in which they differ.
     """
     shape = msgspec.convert(section["shape"] or {}, FileShape)
     columns = section["columns"]
@@ -93,8 +94,8 @@ def _usernames(found: ReadTable) -> dict[str, int] | None:
 def state_unlisted(contents: Sequence[tuple[Content, Json, Understood]]) -> None:
     """Add a statement about accounts that memberships or permissions name, but that no content of users lists.
 
-    `contents` has the content, the shape and the rows of each part of all files. If no content gives users, add
-    nothing: then the users are the accounts of the application, which only an import can read.
+    `contents` has the content, the shape and the rows of each part of all files. Add nothing if users were read only in
+    part, or if no content gives users: they are then the accounts of the application, which only an import can read.
     """
     giving = [found for content, shape, found in contents if content == Content.USERS or shape.get("deriveUsers")]
     if not giving or any(found.usernames is None for found in giving):

@@ -20,7 +20,8 @@ _LONGEST_WORD = 40
 def ask_for_unread_locks(view: View, part: Part) -> None:
     """Ask about columns of locks that are not read.
 
-    If Locked is read from one column, skip columns of reasons or times. If it is built from a pattern, skip all.
+    If Locked is read from a column, or from a pattern with a fallback, skip columns of reasons or times. If it is built
+    from any other pattern, skip all.
     """
     origin, asked = part.origin("Locked"), 0
     for column in _unread(view, part):
@@ -40,10 +41,7 @@ def ask_for_unread_locks(view: View, part: Part) -> None:
 
 
 def _unread(view: View, part: Part) -> list[Profile]:
-    """Return the columns of locks, except those that are read, ignored, or offered by a question.
-
-    Columns are ignored because another content reads them.
-    """
+    """Return the columns of locks, except those that are read, ignored, or offered by a question."""
     patterns = " ".join(part.shape.get("join", {}).values())
     asked = [choice.value for question in part.questions for choice in question.choices]
     used = {*part.columns, *part.shape.get("ignore", []), *asked}

@@ -103,8 +103,8 @@ def _mixed_orders(column: Profile) -> str | None:
 def _blank_words(view: View, part: Part, column: Profile, words: list[str]) -> None:
     """Add the words that mean "no date", such as Never, to `blank`, if the other values have no known date format.
 
-    If they have a format, the import reads these words as blank anyway. Leave out words that other columns contain,
-    because `blank` applies to all columns.
+    If they have a format, the import reads these words as blank anyway. Leave out words without letters, and
+    words that other columns contain, because `blank` applies to all columns.
     """
     if column.date_formats:
         return
@@ -133,7 +133,10 @@ def add_words(view: View, part: Part) -> None:
 
 
 def read_rows(view: View, part: Part, header: str) -> Profile:
-    """Return a column without the rows that the shape leaves out, so that no question is about such a row."""
+    """Return a column without the rows that the shape leaves out, so that no question is about such a row.
+
+    Ignore conditions on lists and on past dates.
+    """
     column = view.by_header[header]
     kept = set(range(len(column.cells)))
     for each in part.shape.get("skipRowsWhere", []):
@@ -175,9 +178,9 @@ def is_ticked(column: Profile) -> bool:
 
 
 def _ask_for_words(part: Part, field: str, column: Profile) -> None:
-    """Propose meanings for codes that are clear in combination, such as A and I.
+    """Propose meanings for ticks, and for codes that are clear in combination, such as A and I.
 
-    Ask about blank cells and about other unknown words.
+    Ask about a few blank cells and about other unknown words.
     """
     codes = {fold(word) for word in column.distinct}
     if same_header(column.header).endswith("useraccountcontrol") and column.numbers == 1:
@@ -259,7 +262,7 @@ def question_about(
 
 
 def _guess_phrase(phrase: str) -> str | None:
-    """Guess that a phrase such as Voluntarily Terminated means inactive, if one of its words is known to mean that."""
+    """Return No for a phrase with a word for inactive, such as Voluntarily Terminated, and no word such as not."""
     words = {fold(word) for word in re.findall(r"[^\W\d_]+", phrase)}
     ended = {word for word in words if ACTIVE.get(word) is False and word not in YES_NO}
     return "No" if len(words) > 1 and ended and not words & _NOT else None

@@ -208,4 +208,4 @@ def test_question_for_usernames_offers_only_columns_that_may_name_accounts(tmp_p
     (question,) = proposed(tmp_path, export=text).files[0].contents[0].questions
 
     assert question.text.endswith("Which column names the account?")
-    assert [choice.label for choice in question.choices] == ["who_did"]
+    assert [choice.label for choice in question.choices] == ["who_did", "number"]
