@@ -14,7 +14,7 @@ from rolecall.file_shapes.groups_held import FILL_DOWN
 from rolecall.file_shapes.header_names import is_inverted
 from rolecall.file_shapes.matrix_rows import HEADERS_ACROSS, ROWS
 from rolecall.file_shapes.plain_names import CONTENT
-from rolecall.file_shapes.shapes import ContentProposal, FileProposal, ProposedChoice
+from rolecall.file_shapes.shapes import ContentProposal, FileProposal, OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import OPPOSITE
 
 # The options for a column besides fields: keep it as metadata, or ignore it.
@@ -75,10 +75,37 @@ def split(section: Json, part: ContentProposal, column: str, separator: str) -> 
     section["shape"]["split"] = {column: known[separator]}
 
 
+def choices_of(question: OpenQuestion, shape: Json) -> list[ProposedChoice]:
+    """Return the possible answers to a question, including one that keeps the proposal if there is a proposal.
+
+    Answers that change nothing contain the text of the question, so that an answer to one question is not taken for
+    an answer to another.
+    """
+    key = question.choices[0].key if question.choices else ""
+    choices = [
+        ProposedChoice(each.label, KEEP, question.text) if _changes_nothing(each) else each for each in question.choices
+    ]
+    has_kept = any(each.key == KEEP for each in choices) or not _has_proposal(key, shape)
+    return choices if has_kept else [*choices, ProposedChoice("Keep the proposal", KEEP, question.text)]
+
+
+def _changes_nothing(choice: ProposedChoice) -> bool:
+    return choice.key in FIELDS_ASKED and choice.value == AS_PROPOSED
+
+
+def _has_proposal(key: str, shape: Json) -> bool:
+    """Return whether a question with this key has a proposed answer.
+
+    Only questions about a word may have none: those about words that `values` does not contain.
+    """
+    field, _, word = key.removeprefix("values.").partition(".")
+    return not key.startswith("values.") or not word or word in (shape.get("values") or {}).get(field, {})
+
+
 def answer(section: Json, choice: ProposedChoice) -> None:
     """Apply an answer: set a key of the shape, such as `values.Active.Q`, or the column of a field."""
     key, value = choice.key, choice.value
-    if key == KEEP or (key in FIELDS_ASKED and value == AS_PROPOSED):
+    if key == KEEP or _changes_nothing(choice):
         return
     if key == OPPOSITE:
         section["columns"][value], section["shape"]["invert"] = "Active", ["Active"]

@@ -30,9 +30,9 @@ from rolecall.file_shapes.as_access import BY_A_PERSON, DESCRIBING, SCOPE, Offer
 from rolecall.file_shapes.capitals import USERNAMES, lower_usernames
 from rolecall.file_shapes.draft_answers import (
     FIELDS_ASKED,
-    KEEP,
     OUT_OF_DATE,
     answer,
+    choices_of,
     decided_again,
     keep_open,
     leave_out,
@@ -48,7 +48,6 @@ from rolecall.file_shapes.shapes import (
     ColumnAccount,
     ContentProposal,
     FileProposal,
-    OpenQuestion,
     ProposalDetail,
     ProposedChoice,
 )
@@ -224,7 +223,7 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
             answer(_section(draft.body, proposal, place), choice)
         part = _parts(proposal)[place]
         _show_answer(part, choice)
-        part.questions = [asked for asked in part.questions if choice not in _choices(asked, part.shape)]
+        part.questions = [asked for asked in part.questions if choice not in choices_of(asked, part.shape)]
         keep_open(_section(draft.body, proposal, place)["shape"], part)
     for text in changes.access:
         _decide_access(draft.body, proposal, text)
@@ -304,24 +303,8 @@ def _offered(proposal: ProposalDetail) -> dict[str, tuple[Place, ProposedChoice]
         f"{place.file}|{place.part}|{choice.key}|{choice.value}": (place, choice)
         for place, part in _parts(proposal).items()
         for question in part.questions
-        for choice in _choices(question, part.shape)
+        for choice in choices_of(question, part.shape)
     }
-
-
-def _choices(question: OpenQuestion, shape: Json) -> list[ProposedChoice]:
-    """Return the possible answers to a question, including the answer that keeps the proposal if there is one."""
-    key = question.choices[0].key if question.choices else ""
-    kept = [ProposedChoice("Keep the proposal", KEEP, question.text)] if has_proposal(key, shape) else []
-    return [*question.choices, *kept]
-
-
-def has_proposal(key: str, shape: Json) -> bool:
-    """Return whether a question with this key has a proposed answer.
-
-    Only questions about a word may have none: those about words that `values` does not contain.
-    """
-    field, _, word = key.removeprefix("values.").partition(".")
-    return not key.startswith("values.") or not word or word in (shape.get("values") or {}).get(field, {})
 
 
 async def _show_again(db: Db, id: UUID, body: Json, proposal: ProposalDetail, store: Store) -> None:

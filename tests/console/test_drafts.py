@@ -1,5 +1,6 @@
 """Test the wizard without JavaScript for a new application and for changed files: proposal, dry run, import."""
 
+import html
 import re
 
 import httpx2
@@ -92,15 +93,36 @@ async def test_open_question_blocks_the_import(
     assert "Save and import" in (await administrator.get(draft)).text
 
 
+async def test_answer_that_changes_nothing_answers_one_question(administrator: httpx2.AsyncClient) -> None:
+    names, inside = "several names in Name", "JSON objects with groups"
+    text = (
+        'User ID,Name,Role,profile\njsmith,John Smith,Clerk,"{""groups"": [""Staff""]}"\n'
+        'jsmith,Jane Smith,Boss,"{""groups"": [""Lab""]}"\nada,Ada Byron,Clerk,\nada,Ada Byron,Boss,\n'
+    )
+    draft = await uploaded(administrator, text=text)
+    page = (await administrator.get(draft)).text
+    assert names in page
+    assert inside in page
+    answers = re.findall(r'name="answer" value="([^"]*)"', page)
+    (about_names,) = [html.unescape(each) for each in answers if names in each]
+
+    await administrator.post(draft, data={**fields(page), "answer": about_names})
+
+    page = (await administrator.get(draft)).text
+    assert names not in page
+    assert inside in page
+
+
 async def test_answer_chooses_between_status_columns_that_disagree(administrator: httpx2.AsyncClient, db: Db) -> None:
     """If no column is chosen, both are read."""
     text = "login,active,suspended\nada,true,false\nbob,true,true\ncy,false,false\n"
     active = "SELECT draft #> '{connector,files,0,shape,join}' ->> 'Active' FROM dry_runs"
-    for answer, pattern in (("", "{active|else(-)} {suspended|else(-)}"), ("active", None)):
+    both = "keep|active and suspended disagree about 1 row. Which column says who is active?"
+    for answer, pattern in ((both, "{active|else(-)} {suspended|else(-)}"), ("Active|active", None)):
         draft = await uploaded(administrator, text=text)
         page = (await administrator.get(draft)).text
 
-        await administrator.post(draft, data={**fields(page), "answer": f"0|0|Active|{answer}"})
+        await administrator.post(draft, data={**fields(page), "answer": f"0|0|{answer}"})
 
         shown = (await administrator.get(draft)).text
         assert "Which column says who is active?" not in shown

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.application_imports import queries as import_queries
@@ -34,8 +35,9 @@ from rolecall.core.errors import Invalid
 from rolecall.core.files import Upload
 from rolecall.core.ids import known_guid
 from rolecall.file_shapes import drafts
-from rolecall.file_shapes.draft_answers import SEPARATORS
+from rolecall.file_shapes.draft_answers import SEPARATORS, choices_of
 from rolecall.file_shapes.drafts import DraftChanges, Place
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.web.bodies import a_word_of
 from rolecall.web.uploads import read_upload
 
@@ -153,6 +155,10 @@ async def _named(db: Db, caller: Caller, id: UUID) -> Json:
     return {"name": known.name, "isIdentitySource": known.is_identity_source, **draft.body}
 
 
+def _choices_of(question: Json, shape: Json) -> list[ProposedChoice]:
+    return choices_of(msgspec.convert(question, OpenQuestion), shape)
+
+
 async def _reading_page(db: Db, caller: Caller, id: UUID, problems: dict[str, str]) -> HtmlPage:
     draft, proposal = await _named(db, caller, id), await queries.proposal_of(db, id)
     values = {
@@ -161,7 +167,7 @@ async def _reading_page(db: Db, caller: Caller, id: UUID, problems: dict[str, st
         "proposal": proposal,
         "undecided": drafts.maybe_access(proposal),
         "offers": drafts.access_offers(draft, proposal),
-        "has_proposal": drafts.has_proposal,
+        "choices_of": _choices_of,
         "missing": _missing(proposal),
         "read_elsewhere": _read_elsewhere(proposal),
         "fields": FIELDS,
