@@ -20,7 +20,7 @@ from rolecall.file_shapes.groups_held import (
     use_varied,
 )
 from rolecall.file_shapes.header_names import names_of, words_of
-from rolecall.file_shapes.header_words import OF_GROUPS, SCOPES
+from rolecall.file_shapes.header_words import OF_GROUPS, OTHER_PEOPLE, SCOPES
 from rolecall.file_shapes.held import with_users
 from rolecall.file_shapes.holders import about_people, is_about_users
 from rolecall.file_shapes.kinds import fields_of_grants, kind_column, share_column, skip_groups
@@ -30,7 +30,7 @@ from rolecall.file_shapes.objects import add_inner_place, find_object, tell_apar
 from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.realms import add_realms, has_realms
-from rolecall.file_shapes.row_keys import ask_for_row_key, use_named_permission
+from rolecall.file_shapes.row_keys import ask_for_row_key, names_grant, use_named_permission
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.slashes import split_slashes
 
@@ -269,6 +269,7 @@ def _use_repeated_people(view: View, fields: dict[str, Meaning], held: str) -> b
 def _names_rows(view: View, held: str) -> bool:
     """Return whether a column other than `held` identifies each row by a login, an ID or an address."""
     others = [each for each in view.profiles if each.header != held and each.is_unique and each.is_filled]
+    others = [each for each in others if not (names_grant(each) or words_of(each.header) & OTHER_PEOPLE)]
     return any(each.is_login or each.is_opaque or each.emails == 1 for each in others)
 
 

@@ -12,6 +12,7 @@ from rolecall.core.text import counted, without_accents
 from rolecall.file_shapes.directory import people_in
 from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.header_names import is_link, names_of, words_of
+from rolecall.file_shapes.header_words import OTHER_PEOPLE
 from rolecall.file_shapes.held_by_users import held_by
 from rolecall.file_shapes.kinds import people_among, skip_groups
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
@@ -20,6 +21,7 @@ from rolecall.file_shapes.parts import DOUBTFUL, Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.realms import name_with_realm
 from rolecall.file_shapes.refusals import MONEY
+from rolecall.file_shapes.row_keys import names_grant
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import decide_active, removed_on
 
@@ -211,7 +213,7 @@ def choose_username(
     names = [fields["Name"].header] if "Name" in fields else []
     known_as = {meaning.header for field, meaning in fields.items() if field != "Username"}
     logins = [each.header for each in view.profiles if each.is_login and not is_link(each.header)]
-    logins = [header for header in logins if header not in known_as]
+    logins = [header for header in logins if header not in known_as and not words_of(header) & OTHER_PEOPLE]
     # Without headers, prefer a column of single words to a column of names.
     is_headless = view.table.header_line is None and view.table.delimiter is not None
     is_named = "Name" in fields and fields["Name"].score > _WEAK
@@ -219,7 +221,8 @@ def choose_username(
     others = [*logins, *tried, *names] if is_headless else [*tried, *ids, *rest]
     if _repeats_users(view, fields):
         others = tried
-    for header in [known] if known else others:
+    keys = _keys_of_grants(view, fields)
+    for header in [known] if known else [header for header in others if header not in keys]:
         profile = view.by_header[header]
         # A path such as accounts[].username gives a list, so it names several accounts.
         if not known and (not (profile.is_unique and profile.is_filled) or "[]" in header):
@@ -238,6 +241,13 @@ def choose_username(
                 evidence.append(f"The usernames in {header} are e-mail addresses")
         return header
     return None
+
+
+def _keys_of_grants(view: View, fields: dict[str, Meaning]) -> list[str]:
+    """Return the columns with keys of grants, such as Assignment ID, if a person has several rows."""
+    people = [view.by_header[each.header] for field, each in fields.items() if field in _OF_ONE and each.score > _WEAK]
+    repeats = any(not each.is_unique for each in people)
+    return [each.header for each in view.profiles if names_grant(each)] if repeats else []
 
 
 def _login_of_people(view: View, fields: dict[str, Meaning]) -> str | None:

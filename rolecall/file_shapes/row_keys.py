@@ -18,6 +18,12 @@ _PERMITTED = {
 # A number, perhaps after a few letters, as in P-101.
 _COUNTED = re.compile(r"[A-Za-z]{0,5}[-_ ]?\d+")
 _MOST_OFFERED = 4
+# Words in headers of keys of grants, such as Assignment ID, with the words that may stand beside them.
+_GRANTS = {
+    "assignment", "assign", "grant", "entitlement", "request", "record", "row", "line", "access", "membership",
+    "review", "permission", "allocation", "entry", "item", "asg",
+}  # fmt: skip
+_BESIDE = {"role", "user", "group", "account", "employee"}
 
 
 def use_named_permission(view: View, fields: dict[str, Meaning]) -> None:
@@ -47,6 +53,13 @@ def ask_for_row_key(view: View, part: Part) -> None:
     choices = [ProposedChoice(f"Yes, {found.header} names the permission", "Permission", AS_PROPOSED)]
     choices += [ProposedChoice(f"No, {each} does", "Permission", each) for each in others[:_MOST_OFFERED]]
     part.questions = [*part.questions, OpenQuestion(text, choices)]
+
+
+def names_grant(column: Profile) -> bool:
+    """Return whether a column such as Assignment ID is the key of a grant: it says nothing about the account."""
+    words = {word.removesuffix("s") for word in words_of(column.header)}
+    is_named = bool(words & _KEYS) and bool(words & _GRANTS) and words <= _KEYS | _GRANTS | _BESIDE
+    return is_named and column.is_filled and column.is_unique
 
 
 def _is_key(column: Profile) -> bool:
