@@ -9,7 +9,7 @@ from rolecall.file_shapes.commas import ask_for_commas
 from rolecall.file_shapes.conditions import read_conditions
 from rolecall.file_shapes.denials import ask_for_unread_ticks, read_access, skip_denied
 from rolecall.file_shapes.ending import AS_PROPOSED, SKIP_ROWS
-from rolecall.file_shapes.group_lists import name_of_groups
+from rolecall.file_shapes.group_lists import ask_if_roles, name_of_groups
 from rolecall.file_shapes.groups_held import (
     ask_for_other_groups,
     blank_no_groups,
@@ -19,7 +19,7 @@ from rolecall.file_shapes.groups_held import (
     use_login,
     use_varied,
 )
-from rolecall.file_shapes.header_names import names_of, words_of
+from rolecall.file_shapes.header_names import names_caretaker, names_of, words_of
 from rolecall.file_shapes.header_words import OF_GROUPS, OTHER_PEOPLE, SCOPES
 from rolecall.file_shapes.held import with_users
 from rolecall.file_shapes.holders import about_people, is_about_users
@@ -278,7 +278,7 @@ def find_memberships(view: View) -> list[Part]:
     is_repeated = _use_repeated_people(view, fields, "Group")
     if not {"Username", "Group"} <= fields.keys() or name_of_groups(view) or (is_about_users(view) and not is_repeated):
         return []
-    if about_people(view) and has_realms(view):
+    if about_people(view) and (has_realms(view) or names_caretaker(fields["Group"].header)):
         return []
     use_varied(view, fields, Content.MEMBERSHIPS, "Group")
     use_filled_group(view, fields)
@@ -351,7 +351,8 @@ def _roles(view: View, fields: dict[str, Meaning], evidence: list[str]) -> list[
 def find_groups(view: View) -> list[Part]:
     if group := name_of_groups(view):
         evidence = [f"{group.header} names groups: {group.evidence}"]
-        return [Part(Content.GROUPS, view.fields_of_groups(group), {}, 0.7, evidence)]
+        asked = ask_if_roles(view, group.header)
+        return [Part(Content.GROUPS, view.fields_of_groups(group), {}, 0.7, evidence, asked)]
     if view.is_list_of_accounts:
         return []
     fields = view.fields(Content.GROUPS)

@@ -9,6 +9,7 @@ from rolecall.core.text import without_accents
 from rolecall.file_shapes.header_languages import TRANSLATED
 from rolecall.file_shapes.header_words import (
     ABOUT_PERSON,
+    CARES,
     ENDED,
     FEATURES,
     FLAGS,
@@ -64,6 +65,7 @@ _PREFIXED = re.compile(
     r"(?:(?:nm|ds|cd|ie|ic|fl)_|(?:in|st|sn|ind|flg)_(?=ativo$|situacao$|bloqueado$))", re.IGNORECASE
 )
 _PEOPLE = {"user", "usr", "person", "employee", "operator", "account", "login", "logon"}
+_CARETAKERS = {"group", "team"}
 _LINKS = {"link", "href", "self", "$ref"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -201,6 +203,16 @@ def is_origin(header: str) -> bool:
     words = [word.lower() for word in _WORD.findall(without_accents(_BRACKETED.sub(" ", header)))]
     is_given = any(one in GIVEN and other in GIVEN_BY for one, other in pairwise(words))
     return is_given or (len(words) > 1 and (words[-1] in ORIGINS or words[0] in GIVEN_BY))
+
+
+def names_caretaker(header: str) -> bool:
+    """Return whether a header says which group looks after something, such as Review Group or Owner Team Name.
+
+    A plural, such as Approval Groups, may name the groups of the account.
+    """
+    words = [word.lower() for word in _WORD.findall(without_accents(_BRACKETED.sub(" ", own_part(header))))]
+    words = [word for word in words if word not in (*NAMING_OBJECTS, *IDENTIFYING, "by", "access", "account", "user")]
+    return len(words) > 1 and words[-1] in _CARETAKERS and {*words[:-1]} <= CARES
 
 
 def is_kind_of(header: str, other: str) -> bool:

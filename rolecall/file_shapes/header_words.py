@@ -196,6 +196,12 @@ OF_GROUPS = {"grouptypes", "grouptype", "groupscope", "groupcategory", "membersh
 ORIGINS = {"source", "sources", "origin", "origins", "via", "through", "provenance", "herkunft", "quelle"}
 GIVEN = {"granted", "assigned", "inherited", "inherits", "obtained", "acquired", "derived", "received"}
 GIVEN_BY = {"via", "through", "from"}
+# Words before "group" or "team" in headers of columns that say who looks after something, such as Support Group.
+CARES = {
+    "review", "reviewer", "reviewing", "reviewers", "approver", "approval", "approving", "approvers", "owner", "owners",
+    "owning", "ownership", "owned", "support", "supporting", "supported", "notify", "notification", "escalation",
+    "responsible", "certification", "certifier", "managing", "maintenance", "maintainer", "contact", "steward",
+}  # fmt: skip
 # Words in headers of columns that say of which kind something is.
 OF_KIND = {"type", "kind", "category", "level", "scope"}
 # Names of columns that say where a role applies.

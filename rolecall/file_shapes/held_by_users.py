@@ -22,6 +22,7 @@ from rolecall.file_shapes.header_names import (
     NAMING_OBJECTS,
     is_kind_of,
     is_origin,
+    names_caretaker,
     names_of,
     own_part,
     path_of,
@@ -161,10 +162,10 @@ def _are_leveled(profile: Profile) -> bool:
 def _is_not_held(profile: Profile) -> bool:
     """Return whether a column does not show which groups the account is in.
 
-    Such a column has the origin of groups, or a default, maximum, former, requested or new group, or metadata.
+    Such a column has the origin of groups, the group that looks after the account, or a default, maximum, former, requested or new group, or metadata.
     """
     words = words_of(profile.header)
-    if is_origin(profile.header):
+    if is_origin(profile.header) or names_caretaker(profile.header):
         return True
     is_text = "metadata" in words and profile.separator is None
     is_other = is_text or "default" in same_header(profile.header) or bool(words & _NOT_HELD)

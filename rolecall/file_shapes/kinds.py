@@ -8,7 +8,7 @@ import msgspec
 
 from rolecall.applications.field_words import YES_NO
 from rolecall.applications.file_shape import JSON, fits_filters
-from rolecall.applications.model import Content
+from rolecall.applications.model import Content, same_header
 from rolecall.core.text import fold
 from rolecall.file_shapes.header_names import names_of, words_of
 from rolecall.file_shapes.meanings import Meaning
@@ -37,6 +37,7 @@ KIND = {"type", "kind", "typ", "tipo"}
 # Headers of kinds such as U/G.
 _BOTH = {"ug", "usergroup", "userorgroup"}
 _HELD = {"group", "role", "team", "entitlement", "permission", "privilege", "license", "access"}
+_TYPE_OF_HELD = re.compile(rf"(?:{'|'.join(sorted(_HELD))})(?:type|kind)")
 # Words that may occur beside those in `_HELD` in a header, such as Security Group Type.
 _KIND_OF_HELD = {"type", "kind", "security", "name"}
 _ALL = {
@@ -175,6 +176,8 @@ def fields_of_grants(view: View, content: Content) -> dict[str, Meaning]:
 def _is_of_held(header: str) -> bool:
     """Return whether a header names the kind of what is held, such as Group Type, rather than the kind of a holder."""
     words = words_of(header.rpartition(".")[2])
+    if _TYPE_OF_HELD.fullmatch(same_header(header.rpartition(".")[2])):
+        return True
     return bool(words & _HELD) and bool(words & {"type", "kind"}) and not words - _HELD - _KIND_OF_HELD
 
 
