@@ -15,6 +15,7 @@ from rolecall.file_shapes.read_files import ReadFile
 from rolecall.file_shapes.references import (
     ask_for_ids,
 )
+from rolecall.file_shapes.row_keys import is_counted
 
 _HOLDERS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
 _STATUSES = ("Active", "Locked")
@@ -109,7 +110,7 @@ def agree_on_groups(files: Sequence[ReadFile]) -> None:
                 why = "the memberships refer to its values"
                 part.fields = {field: each for field, each in part.fields.items() if each.header != fits[0].header}
                 part.fields["Group"] = msgspec.structs.replace(group, header=fits[0].header, evidence=why)
-                if fits[0].is_opaque:
+                if is_counted(fits[0]):
                     ask_for_ids(part, fits[0].header, group.header)
 
 

@@ -162,7 +162,8 @@ def _are_leveled(profile: Profile) -> bool:
 def _is_not_held(profile: Profile) -> bool:
     """Return whether a column does not show which groups the account is in.
 
-    Such a column has the origin of groups, the group that looks after the account, or a default, maximum, former, requested or new group, or metadata.
+    Such a column has the origin of groups, or metadata, or who looks after the account. Or it has a default, maximum,
+    former, requested or new group.
     """
     words = words_of(profile.header)
     if is_origin(profile.header) or names_caretaker(profile.header):

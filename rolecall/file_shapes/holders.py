@@ -68,6 +68,8 @@ def find_users(view: View) -> list[Part]:
     _complete_name(view, fields, shape)
     part = Part(Content.USERS, fields, shape, 0.85 if key else DOUBTFUL, evidence)
     part.questions = [*_ask_for_username(view, fields, key), *_ask_for_blank(view, named)]
+    if key and _ask_for_accounts(key) in part.questions:
+        part.confidence = DOUBTFUL
     if key and {"Name", "First Name", "Email"} & fields.keys():
         evidence.append(f"Columns of accounts: {', '.join(sorted(PERSON & fields.keys()))}")
     decide_active(view, part)

@@ -24,6 +24,7 @@ from rolecall.file_shapes.headers import known_words
 from rolecall.file_shapes.keyed_columns import with_json_lists
 from rolecall.file_shapes.nulls import without_nulls
 from rolecall.file_shapes.parts import view_of
+from rolecall.file_shapes.places_of_groups import ask_for_places_of_groups
 from rolecall.file_shapes.plain_names import ask_for_groups
 from rolecall.file_shapes.read_files import ReadFile, place_of
 from rolecall.file_shapes.realms import ask_for_granted_accounts
@@ -90,6 +91,7 @@ def propose(
         every = [each for file in files for each in (file, *file.others)]
         leave_out_listed_users(every)
         agree_on_usernames(every)
+        ask_for_places_of_groups(every)
         agree_on_groups(every)
         leave_out_repeats(every)
         ask_for_groups(every, [name for name, each in chosen.items() if each.content])

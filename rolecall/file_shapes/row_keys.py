@@ -65,8 +65,12 @@ def names_grant(column: Profile) -> bool:
 def _is_key(column: Profile) -> bool:
     """Return whether a column such as Permission ID has IDs or numbers such as P-101, different in each row."""
     is_named = bool(words_of(column.header) & _KEYS) and column.is_filled and column.is_unique
-    is_counted = column.is_opaque or all(map(_COUNTED.fullmatch, column.distinct))
-    return is_named and len(column.values) > 1 and is_counted
+    return is_named and len(column.values) > 1 and is_counted(column)
+
+
+def is_counted(column: Profile) -> bool:
+    """Return whether all values are GUIDs, or numbers such as 101 and P-101, rather than names."""
+    return column.is_opaque or all(map(_COUNTED.fullmatch, column.distinct))
 
 
 def may_name_permissions(column: Profile) -> bool:

@@ -18,7 +18,11 @@ _MOST_NAMED = 4
 
 
 def ask_for_unlisted_groups(files: Sequence[ReadFile]) -> None:
-    """Ask whether groups that memberships name are further groups, if a list of groups has less than half of them."""
+    """Ask whether groups that memberships name are further groups, if a list of groups has less than half of them.
+
+    Ask also about permissions of groups that no other file names.
+    """
+    _ask_for_holders(files)
     listing = [(file, part) for file in files for part in file.parts if part.content == Content.GROUPS]
     # The groups of a sample, or of a pattern, are not all groups.
     if not listing or not all(file.view and file.sample.is_whole and "Group" in part.fields for file, part in listing):
@@ -58,6 +62,29 @@ def _ask_for_groups(view: View | None, part: Part, listed: set[str]) -> None:
     )
     choice = ProposedChoice("Yes, as further groups", "Username", AS_PROPOSED)
     part.questions = [*part.questions, OpenQuestion(text, [choice])]
+
+
+def _ask_for_holders(files: Sequence[ReadFile]) -> None:
+    """Ask about permissions of groups if the memberships and groups of the other files have none of these groups."""
+    known = (Content.MEMBERSHIPS, Content.GROUPS)
+    for file in files:
+        held = next(
+            (part for part in file.parts if part.content == Content.PERMISSIONS and "Group" in part.fields), None
+        )
+        others = [(each, part) for each in files if each is not file for part in each.parts if part.content in known]
+        is_known = all(each.view and each.sample.is_whole and "Group" in part.fields for each, part in others)
+        if held is None or file.view is None or not file.sample.is_whole or not others or not is_known:
+            continue
+        listed = {name.casefold() for each, part in others for name in _names(each.view, part, part.columns_of_groups)}
+        named = _names(file.view, held, held.columns_of_groups)
+        if listed and named and _share(_missing(named, listed), named) == 1:
+            text = (
+                f"{held.fields['Group'].header} names {counted(len(named), 'group')} with permissions, such as "
+                f"{some_of(named, _MOST_NAMED)}, and the other files have none of them: no account would have these "
+                "permissions through a group. Import them nevertheless?"
+            )
+            choice = ProposedChoice("Yes, import them", "Permission", AS_PROPOSED)
+            held.questions = [*held.questions, OpenQuestion(text, [choice])]
 
 
 def _missing(named: Sequence[str], listed: set[str]) -> list[str]:
