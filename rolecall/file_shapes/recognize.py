@@ -12,6 +12,7 @@ from rolecall.core.text import counted
 from rolecall.file_shapes.delimited import lay_out_csv
 from rolecall.file_shapes.json_lists import read_lists
 from rolecall.file_shapes.paired_lines import check_is_not_paired
+from rolecall.file_shapes.policies import check_is_not_policy
 from rolecall.file_shapes.printed import lay_out_printed
 from rolecall.file_shapes.racf import is_unload, read_unload
 from rolecall.file_shapes.sample import Sample
@@ -113,6 +114,7 @@ def _check_is_table(text: str) -> None:
 def _table(text: str, sample: Sample, encoding: str | None, decided: Decided) -> SampleTable:
     _check_is_table(text)
     check_is_not_paired(text)
+    check_is_not_policy(text)
     tail = sample.tail.decode(encoding or "utf-8", "replace")
     printed = None if decided.delimiter else lay_out_printed(text, tail, decided.header_line)
     table = printed or lay_out_csv(text, tail, decided.delimiter, decided.header_line)

@@ -116,6 +116,14 @@ def _permission(row: tuple[str, ...]) -> list[str]:
             "Flags:  DisUser\nAuthorized Privileges:\n  NETMBX\n",
             "such as Username: SYSTEM Owner: MANAGER, and not a table; export a table with a row for each",
         ),
+        (
+            "p, role:default/lab, catalog.entity.create, create, allow\np, role:default/lab, catalog-entity, read, allow\n",
+            "a policy of Casbin without a header, with permissions (p); save its lines with p as a table with the header",
+        ),
+        (
+            "# roles\np, admin, orders, read\np, admin, orders, write\ng, ada, admin\n",
+            "a policy of Casbin without a header, with permissions (p) and members of roles (g)",
+        ),
     ],
     ids=[
         "net user",
@@ -133,6 +141,8 @@ def _permission(row: tuple[str, ...]) -> list[str]:
         "named sections",
         "top secret",
         "vms",
+        "casbin",
+        "casbin with members",
     ],
 )
 def test_text_that_is_not_a_table_is_refused(tmp_path: Path, text: str, problem: str) -> None:
