@@ -37,15 +37,15 @@ def ask_for_places_of_groups(files: Sequence[ReadFile]) -> None:
 def _names_groups(file: ReadFile, view: View, header: str) -> bool:
     """Return whether a file lists most of the groups in a column, or has permissions of some of them."""
     named = {*view.by_header[header].distinct}
-    for part in file.parts if file.view else []:
-        assert file.view
-        if part.content == Content.PERMISSIONS and "Group" in part.fields:
-            if named & {*file.view.by_header[part.fields["Group"].header].distinct}:
-                return True
-        if part.content == Content.GROUPS:
-            unique = [{*each.distinct} for each in file.view.profiles if each.is_unique]
-            if any(len(named & values) >= _MOSTLY * len(named) for values in unique):
-                return True
+    for part in file.parts:
+        if file.view is None:
+            continue
+        columns = [file.view.by_header[each] for each in part.columns_of_groups]
+        if part.content == Content.PERMISSIONS and any(named.intersection(each.distinct) for each in columns):
+            return True
+        unique = [each for each in file.view.profiles if each.is_unique and part.content == Content.GROUPS]
+        if any(len(named.intersection(each.distinct)) >= _MOSTLY * len(named) for each in unique):
+            return True
     return False
 
 

@@ -20,7 +20,7 @@ def check_is_not_policy(text: str) -> None:
     found = {"p": "permissions (p)", "g": "members of roles (g)"}
     named = " and ".join(name for kind, name in found.items() if kind in kinds)
     raise Unreadable(
-        f"the file is a policy of Casbin without a header, with {named}; "
-        "save its lines with p as a table with the header Group,Permission,Value,Access (role, object, action, effect), "
-        "and its lines with g as another one with the header Username,Group, both without the first column"
+        f"the file is a policy of Casbin without a header, with {named}; save its lines with p as a table with the "
+        "header Group,Permission,Value,Access (role, object, action, effect), and its lines with g as another one with "
+        "the header Username,Group, both without the first column"
     )

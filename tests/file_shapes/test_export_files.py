@@ -117,8 +117,8 @@ def _permission(row: tuple[str, ...]) -> list[str]:
             "such as Username: SYSTEM Owner: MANAGER, and not a table; export a table with a row for each",
         ),
         (
-            "p, role:default/lab, catalog.entity.create, create, allow\np, role:default/lab, catalog-entity, read, allow\n",
-            "a policy of Casbin without a header, with permissions (p); save its lines with p as a table with the header",
+            "p, role:lab, catalog.entity.create, create, allow\np, role:lab, catalog-entity, read, allow\n",
+            "a policy of Casbin without a header, with permissions (p); save its lines with p as a table",
         ),
         (
             "# roles\np, admin, orders, read\np, admin, orders, write\ng, ada, admin\n",
