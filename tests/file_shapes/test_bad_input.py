@@ -50,6 +50,37 @@ def test_unreadable_file_is_refused_with_a_reason(tmp_path: Path, content: bytes
 
 
 @pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (
+            "Role_A,Role_B,Risk_ID,Risk_Level\nZ_PAY,Z_POST,F001,HIGH\nZ_ORDER,Z_GOODS,M001,MEDIUM\n",
+            "Role_A and Role_B",
+        ),
+        ("Rule,Function 1,Function 2,Severity\nR1,Pay,Post,High\nR2,Order,Pay,Low\n", "Function 1 and Function 2"),
+        ("role,conflicting role,reason\nPay,Post,fraud\nOrder,Pay,fraud\n", "role and conflicting role"),
+    ],
+)
+def test_rules_of_separation_of_duties_are_refused(tmp_path: Path, text: str, named: str) -> None:
+    (file,) = proposed(tmp_path, rules=text).files
+
+    assert f"the file has rules of separation of duties: {named} name access" in str(file.problem)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "role,role risk,description\nPay,High,Payments\nPost,Low,Postings\n",
+        "role,Function A,Function B,Function C,risk\nPay,x,,,High\nPost,,x,x,Low\n",
+        "username,role 1,role 2,risk\nada,Pay,Post,High\nbob,Order,Pay,Low\n",
+    ],
+)
+def test_roles_with_a_risk_are_no_rules(tmp_path: Path, text: str) -> None:
+    (file,) = proposed(tmp_path, roles=text).files
+
+    assert file.problem is None
+
+
+@pytest.mark.parametrize(
     "content",
     [
         b" \n" * 22 + b"x",
