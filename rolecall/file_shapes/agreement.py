@@ -10,6 +10,7 @@ from rolecall.file_shapes.directory import people_in
 from rolecall.file_shapes.groups_held import values_of
 from rolecall.file_shapes.held_by_users import read_roles_as_permissions
 from rolecall.file_shapes.holders import OVERLAP, agree_on_username, overlap
+from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part
 from rolecall.file_shapes.read_files import ReadFile
 from rolecall.file_shapes.references import (
@@ -18,6 +19,7 @@ from rolecall.file_shapes.references import (
 from rolecall.file_shapes.row_keys import is_counted
 
 _HOLDERS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
+_PAIR = ("Username", "Permission")
 _STATUSES = ("Active", "Locked")
 
 
@@ -51,6 +53,28 @@ def _lists(users: ReadFile, grants: ReadFile) -> bool:
         return False
     named = {*grants.view.by_header[described.holder or ""].distinct}
     return any(overlap(each, named) >= OVERLAP for each in people_in(users.view)[0].profiles)
+
+
+def read_grants_as_memberships(files: Sequence[ReadFile]) -> None:
+    """Read what accounts hold as memberships if another file gives permissions to groups with these names."""
+    for file in files:
+        part = file.parts[0] if file.parts else None
+        if not part or not file.view or part.content != Content.PERMISSIONS or {*part.fields} != {*_PAIR}:
+            continue
+        named = {*file.view.by_header[part.fields["Permission"].header].distinct}
+        groups = [_groups_with_permissions(each) for each in files if each is not file]
+        if any(len(named & each) > OVERLAP * len(named) for each in groups):
+            held = part.fields.pop("Permission")
+            part.content = Content.MEMBERSHIPS
+            part.fields["Group"] = Meaning(held.header, "Group", held.score, "another file gives them permissions")
+            part.evidence.append(f"{held.header} names the groups to which another file gives permissions")
+
+
+def _groups_with_permissions(file: ReadFile) -> set[str]:
+    part = file.parts[0] if file.parts else None
+    if not part or not file.view or part.content != Content.PERMISSIONS or "Group" not in part.fields:
+        return set()
+    return {*file.view.by_header[part.fields["Group"].header].distinct}
 
 
 def agree_on_usernames(files: Sequence[ReadFile]) -> None:

@@ -74,6 +74,7 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
 def _chosen(view: View, content: Content) -> list[Part]:
     """Return the content that a person chose: as a rule reads it; if none does, with the best column for each field."""
     found = [part for rule in _RULES for part in rule(view) if part.content == content]
+    found = found or (people.read_people(view) if content == Content.IDENTITIES else [])
     part = found[0] if found else Part(content, view.fields(content), {}, 1.0, ["Chosen by a person"])
     if content in (Content.MEMBERSHIPS, Content.PERMISSIONS) and part.origin("Username"):
         # Derive the users from the usernames, because only this content of the file is read, and it lists no users.

@@ -60,7 +60,7 @@ def end_after(view: View, part: Part, field: str) -> None:
 
     Call this only if no column says who is active.
     """
-    if (column := _last_day(view)) is not None and (format := format_of(column)):
+    if (column := last_day(view)) is not None and (format := format_of(column)):
         part.shape.setdefault("join", {})[field] = f"{{{column.header}|past({format})}}"
         part.shape.setdefault("values", {})[field] = {ANY_OTHER: _INACTIVE[field]}
         part.evidence.append(f"{column.header} is the last day: rows with a date before today are not active")
@@ -75,7 +75,7 @@ def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] 
 
     If the format is unclear, or the date may be that of a password, name the column in the evidence.
     """
-    column = _last_day(view)
+    column = last_day(view)
     format = format_of(column) if column else None
     if column is None or column.header == status:
         return None
@@ -108,7 +108,7 @@ def ended_beside(view: View, part: Part, field: str, status: str) -> None:
 
 def _ask_for_order(view: View, part: Part, field: str, status: str) -> None:
     """Ask whether the end dates of accounts begin with the day or the month, if both are possible."""
-    column = _last_day(view)
+    column = last_day(view)
     orders = ("day first", "month first")
     if column is None or column.header == status or not {*orders} <= {*column.date_formats}:
         return
@@ -137,7 +137,7 @@ def ended_if(part: Part, field: str, status: str, filled: str) -> None:
 
 def ask_for_ended(view: View, part: Part) -> None:
     """Ask whether to leave out grants that have ended or were revoked before today."""
-    for column in (last_day_of_grants(view) or _last_day(view), _revoked(view)):
+    for column in (last_day_of_grants(view) or last_day(view), _revoked(view)):
         if column is not None:
             _ask_if_past(part, column)
 
@@ -167,7 +167,7 @@ def _revoked(view: View) -> Profile | None:
     return next((each for each in fits if not is_feature(each.header)), None)
 
 
-def _last_day(view: View) -> Profile | None:
+def last_day(view: View) -> Profile | None:
     return next(iter(_last_days(view)), None)
 
 

@@ -28,7 +28,8 @@ from rolecall.file_shapes.header_names import (
     path_of,
     words_of,
 )
-from rolecall.file_shapes.meanings import Meaning, assigned, meanings
+from rolecall.file_shapes.links import has_urls
+from rolecall.file_shapes.meanings import Meaning, assigned, meanings, names_grants
 from rolecall.file_shapes.numbered_pairs import Numbered, NumberedPairs, add_pairs, ask_for_details
 from rolecall.file_shapes.parts import Part, View, add_list
 from rolecall.file_shapes.profiles import Profile
@@ -123,7 +124,12 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
     if profile.is_useless or profile.is_object or (profile.is_keyed and _last_name(profile) in MEMBER_WORDS):
         return False
     name = _last_name(profile)
-    if profile.is_dated or profile.is_secret or not (_LISTED.search(name) or name in TRANSLATED["Group"]):
+    if (
+        profile.is_dated
+        or profile.is_secret
+        or has_urls(profile)
+        or not (_LISTED.search(name) or name in TRANSLATED["Group"])
+    ):
         return False
     # Columns such as IsGroupAdmin contain yes or no, not names of groups.
     if _is_not_held(profile) or profile.ticks or _names_person(profile, fields):
@@ -150,6 +156,8 @@ def _names_person(profile: Profile, fields: dict[str, Meaning]) -> bool:
 
 def _lists_permissions(profile: Profile, fields: dict[str, Meaning]) -> bool:
     is_other = profile.header in {meaning.header for meaning in fields.values()} or profile.is_useless
+    if names_grants(profile) and not is_other:
+        return True
     is_named = _last_name(profile) in _PERMISSIONS or (profile.is_keyed and _are_leveled(profile))
     return not is_other and profile.separator is not None and is_named and not _lists_groups(profile, fields)
 
@@ -250,7 +258,10 @@ def read_roles_as_permissions(part: Part) -> bool:
 def _listed_permissions(users: Part, permissions: Profile) -> Part:
     part = _memberships(users, [f"{permissions.header} lists permissions of the account"], Content.PERMISSIONS)
     part.fields["Permission"] = Meaning(permissions.header, "Permission", 0.8, "its header names permissions")
-    part.shape["split"] = {permissions.header: permissions.separator}
+    if permissions.separator:
+        part.shape["split"] = {permissions.header: permissions.separator}
+    else:
+        skip_no_groups(part, permissions, "permission")
     return part
 
 

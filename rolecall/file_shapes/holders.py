@@ -14,7 +14,9 @@ from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.header_names import is_link, names_of, words_of
 from rolecall.file_shapes.header_words import OTHER_PEOPLE
 from rolecall.file_shapes.held_by_users import held_by
+from rolecall.file_shapes.job_titles import ask_for_jobs
 from rolecall.file_shapes.kinds import people_among, skip_groups
+from rolecall.file_shapes.links import has_urls, login_beside_urls
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.numbered_pairs import numbered_columns, numbered_pairs
 from rolecall.file_shapes.parts import DOUBTFUL, Part, View
@@ -60,8 +62,9 @@ def find_users(view: View) -> list[Part]:
     _prefer_login(view, fields)
     _prefer_address(view, fields)
     called = fields.get("Username")
-    key = name_with_realm(view, fields, shape, evidence) or choose_username(view, fields, shape, evidence)
-    named = None if key else _repeated_username(view, fields, shape, evidence)
+    named = login_beside_urls(view, fields)
+    key = named or name_with_realm(view, fields, shape, evidence) or choose_username(view, fields, shape, evidence)
+    named = named if key else _repeated_username(view, fields, shape, evidence)
     key = key or named
     _use_as_name(view, fields, called)
     _cut_names(view, fields, shape, evidence)
@@ -77,6 +80,7 @@ def find_users(view: View) -> list[Part]:
     for each in parts:
         each.skip_rows(*conditions)
         skip_groups(everything, each)
+    ask_for_jobs(view, parts)
     return parts
 
 
@@ -226,6 +230,8 @@ def choose_username(
     keys = _keys_of_grants(view, fields)
     for header in [known] if known else [header for header in others if header not in keys]:
         profile = view.by_header[header]
+        if not known and has_urls(profile) and "Username" in fields and fields["Username"].header != header:
+            continue
         # A path such as accounts[].username gives a list, so it names several accounts.
         if not known and (not (profile.is_unique and profile.is_filled) or "[]" in header):
             continue

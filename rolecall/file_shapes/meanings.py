@@ -44,6 +44,18 @@ _OF_LOGINS = {"unsuccessful", "failed", "failures", "attempts", "retries", "time
 _OF_ONE_PERSON = {"Username", "Email", "Name", "First Name", "Last Name", "Employee ID"}
 _STATUS = {"status", "state"}
 _HAS_DIGIT = re.compile(r"\d")
+# Words that levels of access consist of, such as Read Only.
+_LEVELS = {
+    "r", "w", "x", "rw", "ro", "rwx", "read", "write", "readonly", "readwrite", "full", "edit", "editor", "view",
+    "viewer", "modify", "control", "access", "admin", "administrator", "owner", "contribute", "contributor", "manage",
+    "manager", "approve", "limited", "only", "update", "create", "delete", "execute", "standard", "basic", "partial",
+    "restricted", "complete", "all", "and", "user", "member", "guest", "level", "none", "no", "remote", "local", "vpn",
+    "internal", "external", "public", "private", "privileged", "elevated", "normal", "lesen", "schreiben", "voll",
+    "lecture", "ecriture", "consulta", "lectura", "escritura",
+}  # fmt: skip
+_WORD = re.compile(r"[^\W_]+")
+_MOST_WORDS = 5
+_OF_GRANTS = 0.75
 # The lowest score for the position of a known header in the list of its field, before other adjustments. Earlier
 # headers have higher scores.
 _LEAST_KNOWN = 0.55
@@ -103,7 +115,26 @@ def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
                 yield _judged(Meaning(profile.header, field, 0.9, by_header(profile.header, field)), profile)
             else:
                 yield from _by_tokens(field, profile)
+    if content == Content.PERMISSIONS and names_grants(profile):
+        why = "its values name what is granted"
+        yield Meaning(profile.header, "Permission", _OF_GRANTS, f"{by_header(profile.header, 'Access')}, and {why}")
     yield from _by_values(content, profile)
+
+
+def names_grants(profile: Profile) -> bool:
+    """Return whether a column called Access has names, such as CRM-Sales, and neither yes and no nor levels."""
+    if names_of(profile.header)[:1] != ["access"] or not profile.values:
+        return False
+    is_state = profile.ticks or profile.statuses == 1 or profile.is_dated or profile.numbers == 1 or profile.emails > 0
+    named = [value for value in profile.distinct if not _is_level(value)]
+    is_text = any(len(value.split()) > _MOST_WORDS for value in profile.distinct)
+    return not (is_state or is_text) and len(named) > _MOSTLY * len(profile.distinct)
+
+
+def _is_level(value: str) -> bool:
+    """Return whether a value is a word for access, no access or a risk, or consists of words for levels."""
+    words = {word.lower() for word in _WORD.findall(value)}
+    return fold(value) in ACCESS or fold(value) in RISKS or words <= _LEVELS
 
 
 def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:

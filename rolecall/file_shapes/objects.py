@@ -5,6 +5,7 @@ from typing import Any
 
 from rolecall.applications.model import Content
 from rolecall.file_shapes.header_names import is_about_person, is_flag, names_of, words_of
+from rolecall.file_shapes.header_words import SCOPES
 from rolecall.file_shapes.holders import depends_on
 from rolecall.file_shapes.kinds import kind_column
 from rolecall.file_shapes.meanings import Meaning, meanings
@@ -32,6 +33,20 @@ def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None) -
     if (object := view.named(["identity"])) and not {"Header", "Section"} & fields.keys():
         # Exports of Exchange name the mailbox in the Identity column.
         _use_as_object(view, fields, Meaning(object.header, "Section", 0.6, _WHY))
+    _use_system(view, fields)
+
+
+def _use_system(view: View, fields: dict[str, Meaning]) -> None:
+    """Read a column such as System/Role as the place of permissions, because several systems have permissions alike."""
+    if "Username" not in fields or {"Header", "Section"} & fields.keys():
+        return
+    taken = {meaning.header for meaning in fields.values()}
+    for each in view.profiles:
+        first, *others = each.header.split("/")
+        is_system = bool(others) and bool(SCOPES.intersection(names_of(first)))
+        if is_system and each.header not in taken and each.is_filled and len(each.distinct) > 1 and not each.ticks:
+            fields["Header"] = Meaning(each.header, "Header", 0.6, "it names the system of each permission")
+            return
 
 
 def _leave_object_of_holder(view: View, fields: dict[str, Meaning]) -> None:

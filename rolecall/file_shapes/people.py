@@ -1,6 +1,7 @@
 """Recognize the people of an HR system."""
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from rolecall.applications.field_words import YES_NO
@@ -38,6 +39,15 @@ def find_people(view: View) -> list[Part]:
     employed = {field for field in _EMPLOYED & fields.keys() if view.by_header[fields[field].header].values}
     if not {"Created", "Type", "Supervisor ID"} & employed and len(employed) < 2:
         return []
+    return read_people(view, employed)
+
+
+def read_people(view: View, employed: Collection[str] = ()) -> list[Part]:
+    """Return the people of a file with employee IDs and names. `employed` has the fields by which it was recognized."""
+    fields = view.fields(Content.IDENTITIES)
+    login, employee = view.fields(Content.USERS).get("Username"), fields.get("Employee ID")
+    if employee is None:
+        return []
     shape: dict[str, Any] = {}
     full = _full_name(view, employee.header)
     if not {"First Name", "Last Name"} <= fields.keys():
@@ -47,9 +57,8 @@ def find_people(view: View) -> list[Part]:
         fields = {field: meaning for field, meaning in fields.items() if field not in shape["join"]}
     if (above := fields.get("Supervisor ID")) and not _names_people(view, above.header, employee.header):
         del fields["Supervisor ID"]
-    evidence = [
-        f"{employee.header} is unique, and some fields are typical of HR systems: {', '.join(sorted(employed))}"
-    ]
+    typical = f"some fields are typical of HR systems: {', '.join(sorted(employed))}"
+    evidence = [f"{employee.header} is unique, and {typical}" if employed else "Chosen by a person"]
     if login and login.score > _WEAK and login.header not in {each.header for each in fields.values()}:
         evidence.append(f"{login.header} is not read. If it names accounts to import, choose the content users")
     part = Part(Content.IDENTITIES, fields, shape, 0.75, evidence)

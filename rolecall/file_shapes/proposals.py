@@ -14,6 +14,7 @@ from rolecall.file_shapes.agreement import (
     agree_on_usernames,
     leave_out_listed_users,
     leave_out_repeats,
+    read_grants_as_memberships,
 )
 from rolecall.file_shapes.by_template import choose_group, fits, parts_by, with_questions
 from rolecall.file_shapes.capitals import ask_for_capitals, ask_for_capitals_of_groups
@@ -89,6 +90,7 @@ def propose(
     else:
         _choose_others(files)
         every = [each for file in files for each in (file, *file.others)]
+        read_grants_as_memberships(every)
         leave_out_listed_users(every)
         agree_on_usernames(every)
         ask_for_places_of_groups(every)

@@ -44,9 +44,9 @@ def check_is_about_access(view: View) -> None:
         raise Unreadable(f"the file is an audit log ({named}); export a list of accounts, members or permissions")
     if rule := _sides_of_rule(view):
         raise Unreadable(
-            f"the file has rules of separation of duties: {' and '.join(rule)} name access that one person must not hold "
-            "together, and no column names who holds it; enter the rules under Duties (rolecall duty create, rolecall "
-            "rule create), and export the accounts and their access for the import"
+            f"the file has rules of separation of duties: {' and '.join(rule)} name access that one person must not "
+            "hold together, and no column names who holds it; enter the rules under Duties (rolecall duty create, "
+            "rolecall rule create), and export the accounts and their access for the import"
         )
     money = [each for each in view.profiles if MONEY.search(each.header) and not each.ticks]
     is_listed = len(money) >= _LEAST_MONEY and any(each.numbers == 1 for each in money)

@@ -3,9 +3,15 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from rolecall.applications.model import Content
 from rolecall.file_shapes.draft_answers import decided_again
+from rolecall.file_shapes.proposals import Chosen, propose
+from rolecall.file_shapes.sample import sample_of
+from tests.application_imports.reading import read_files
+from tests.file_shapes.test_export_files import FOLDER
 from tests.file_shapes.test_exports import contents, imported, proposed
 
 
@@ -401,3 +407,18 @@ def test_managed_service_account_is_a_member_of_a_group(tmp_path: Path) -> None:
     text = f"Group,Member,MemberObjectClass\nSQL,sql$,{_SERVICE}\nSQL,ada,user\nSQL,DBAs,group\n"
 
     assert imported(tmp_path, members=text).memberships == {("sql$", "SQL"), ("ada", "SQL")}
+
+
+def test_roster_is_read_as_people_if_its_roles_are_jobs(tmp_path: Path) -> None:
+    path = tmp_path / "roster.csv"
+    path.write_text((FOLDER / "hr-roster-with-roles.csv").read_text())
+    (file,) = propose([sample_of(path, path.name)]).files
+    asked = [each for part in file.contents for each in part.questions]
+    chosen = decided_again([file], [(0, asked[0].choices[0])])
+    again = propose([sample_of(path, path.name)], {path.name: msgspec.convert(chosen[path.name], Chosen)})
+
+    found = read_files(tmp_path, again.connector["files"], {"Identities": [path.read_bytes()]})
+
+    assert [part.content for part in again.files[0].contents] == [Content.IDENTITIES]
+    people = found.rows("identities", "employee_id", "title", "status")
+    assert people[1:3] == [("E1002", "Physician", "Active"), ("E1015", "IT Administrator", "Disabled")]
