@@ -1,6 +1,6 @@
 """Make several files use the same usernames and names of groups, and drop contents that another file also has."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -55,19 +55,24 @@ def _lists(users: ReadFile, grants: ReadFile) -> bool:
     return any(overlap(each, named) >= OVERLAP for each in people_in(users.view)[0].profiles)
 
 
-def read_grants_as_memberships(files: Sequence[ReadFile]) -> None:
-    """Read what accounts hold as memberships if another file gives permissions to groups with these names."""
+def read_grants_as_memberships(files: Sequence[ReadFile], chosen: Collection[str]) -> None:
+    """Read what accounts hold as memberships if another file gives permissions to groups with these names.
+
+    `chosen` has the names of the files whose content a person chose.
+    """
     for file in files:
-        part = file.parts[0] if file.parts else None
-        if not part or not file.view or part.content != Content.PERMISSIONS or {*part.fields} != {*_PAIR}:
-            continue
-        named = {*file.view.by_header[part.fields["Permission"].header].distinct}
         groups = [_groups_with_permissions(each) for each in files if each is not file]
-        if any(len(named & each) > OVERLAP * len(named) for each in groups):
-            held = part.fields.pop("Permission")
-            part.content = Content.MEMBERSHIPS
-            part.fields["Group"] = Meaning(held.header, "Group", held.score, "another file gives them permissions")
-            part.evidence.append(f"{held.header} names the groups to which another file gives permissions")
+        for part in file.parts if file.view and file.sample.name not in chosen else []:
+            if part.content != Content.PERMISSIONS or {*part.fields} != {*_PAIR} or "join" in part.shape:
+                continue
+            assert file.view
+            held = part.fields["Permission"]
+            named = {*file.view.by_header[held.header].distinct}
+            if any(len(named & each) > OVERLAP * len(named) for each in groups):
+                del part.fields["Permission"]
+                part.content = Content.MEMBERSHIPS
+                part.fields["Group"] = Meaning(held.header, "Group", held.score, "another file gives them permissions")
+                part.evidence = [f"{held.header} names the groups to which another file gives permissions"]
 
 
 def _groups_with_permissions(file: ReadFile) -> set[str]:

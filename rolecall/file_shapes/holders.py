@@ -227,11 +227,9 @@ def choose_username(
     others = [*logins, *tried, *names] if is_headless else [*tried, *ids, *rest]
     if _repeats_users(view, fields):
         others = tried
-    keys = _keys_of_grants(view, fields)
-    for header in [known] if known else [header for header in others if header not in keys]:
+    left_out = _keys_of_grants(view, fields) + _urls_beside_logins(view, fields)
+    for header in [known] if known else [header for header in others if header not in left_out]:
         profile = view.by_header[header]
-        if not known and has_urls(profile) and "Username" in fields and fields["Username"].header != header:
-            continue
         # A path such as accounts[].username gives a list, so it names several accounts.
         if not known and (not (profile.is_unique and profile.is_filled) or "[]" in header):
             continue
@@ -256,6 +254,12 @@ def _keys_of_grants(view: View, fields: dict[str, Meaning]) -> list[str]:
     people = [view.by_header[each.header] for field, each in fields.items() if field in _OF_ONE and each.score > _WEAK]
     repeats = any(not each.is_unique for each in people)
     return [each.header for each in view.profiles if names_grant(each)] if repeats else []
+
+
+def _urls_beside_logins(view: View, fields: dict[str, Meaning]) -> list[str]:
+    """Return the columns of URLs if the header of another column means the username."""
+    username = fields["Username"].header if "Username" in fields else None
+    return [each.header for each in view.profiles if has_urls(each) and username not in (None, each.header)]
 
 
 def _login_of_people(view: View, fields: dict[str, Meaning]) -> str | None:

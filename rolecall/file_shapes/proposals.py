@@ -90,13 +90,14 @@ def propose(
     else:
         _choose_others(files)
         every = [each for file in files for each in (file, *file.others)]
-        read_grants_as_memberships(every)
+        decided = [name for name, each in chosen.items() if each.content]
+        read_grants_as_memberships(every, decided)
         leave_out_listed_users(every)
         agree_on_usernames(every)
         ask_for_places_of_groups(every)
         agree_on_groups(every)
         leave_out_repeats(every)
-        ask_for_groups(every, [name for name, each in chosen.items() if each.content])
+        ask_for_groups(every, decided)
         _ask_for_doubts(files, every)
         groups = file_groups(files)
     connector = {"name": "Files", "vendor": template.vendor if template else "", "files": groups}
