@@ -119,7 +119,8 @@ HELP = {
     "review": "The fields of a new review: type, scope, stages and others.",
     "stages": "A list of objects with reviewer, and identityId if the reviewer is Identity.",
     "reminders": "An object with remindAfterDays, escalateAfterDays, escalateTo, days and holidays.",
-    "reviewer_id": "The reviewer, by full name, e-mail, employee ID or id. Needed to decide or submit in a review.",
+    "reviewer_id": "The reviewer, by full name, e-mail, employee ID or id. Needed to decide, to undo a decision and to "
+    "submit.",
     "schedule": "An object with cron, and locations for an application or location for a report.",
     "scheduled_start": _A_TIME,
     "starts_on": f"{_A_TIME} Default: now.",

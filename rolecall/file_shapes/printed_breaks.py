@@ -53,7 +53,10 @@ def _titles(above: Sequence[str]) -> dict[str, str]:
 
 
 def check_one_line(lines: Sequence[str], at: int) -> None:
-    """Reject a value that fills its column and continues on the next line, because only a part would be read."""
+    """Reject a row that continues on the next line, because only a part of it would be read.
+
+    Such a row is wider than its columns, or one of its values fills its column.
+    """
     starts = aligned.columns_of(lines[at - 1], lines[at]).starts
     widths = _widths(lines[at])
     for n, (line, next_line) in enumerate(pairwise(lines[at + 1 :]), at + 3):

@@ -17,7 +17,9 @@ from rolecall.sources.model import SourceFailed
 
 NOT_LISTED = "{host} is not in ROLECALL_SOURCE_HOSTS; an operator must add it"
 PRIVATE = "the address of {host} is private or special; an operator must add its network to ROLECALL_SOURCE_HOSTS"
-UNENCRYPTED = "the connection to {host} is not encrypted, which is allowed only in a network of ROLECALL_SOURCE_HOSTS"
+UNENCRYPTED = (
+    "the connection to {host} is not encrypted; use TLS, or an operator must add its network to ROLECALL_SOURCE_HOSTS"
+)
 
 
 class Peer(NamedTuple):

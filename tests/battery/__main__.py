@@ -1,9 +1,10 @@
 """Run every row of the battery, or the named rows (`make battery`); `ROLECALL_BATTERY=ci` runs the short form.
 
 A setting in the environment overrides the setting of a row, so that a long row can be shortened.
-With a limit in `ROLECALL_BATTERY_SECONDS`, rows that would exceed it are left out, and a row that takes three times its
-usual time is stopped and fails. The commit determines which row is first, so that a row that is left out at one commit
-runs at another.
+
+The short form begins with a row that the commit determines, and `ROLECALL_BATTERY_SECONDS` can limit its time. A row
+that would exceed the limit is left out and runs at another commit. A row that takes three times its usual time, or runs
+for a minute after the limit, is stopped and fails.
 """
 
 import math

@@ -51,7 +51,7 @@ async def test_unencrypted_connection_needs_a_listed_network(
 
     run = await sourcing.fetch()
 
-    assert "the connection to localhost is not encrypted, which is allowed only" in run["log"]
+    assert "the connection to localhost is not encrypted; use TLS, or" in run["log"]
     assert server.asked == []
 
 

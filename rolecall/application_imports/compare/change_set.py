@@ -1,4 +1,4 @@
-"""Define the result of a comparison: a `ChangeSet` with some changes of an import, which `apply/write.py` writes.
+"""Define `ChangeSet`, the result of comparing a part of an import. `apply/write.py` writes it to the database.
 
 It has the names that appear for the first time, and the differences of each relation.
 """

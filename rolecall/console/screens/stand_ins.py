@@ -13,6 +13,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
+from rolecall.core.ids import known_guid
 from rolecall.settings.policy import RequirementType
 from rolecall.stand_ins import actions, queries
 
@@ -68,8 +69,10 @@ async def _people(db: Db, caller: Caller, form: Form) -> Json:
 
 @screen("POST", "/stand-ins/{id:str}/end", scope=Scope.ACCESS_REQUESTS_WRITE, limits=OWN)
 async def end_stand_in(db: Db, caller: Caller, id: str, now: datetime) -> SeeOther:
+    # Read it first, because a stand-in that has not started is deleted.
+    found = await queries.get(db, known_guid("Stand-in", id), now)
     await actions.end_stand_in(db, caller, id, now)
-    return SeeOther("/stand-ins", "The stand-in can no longer respond for this person")
+    return SeeOther("/stand-ins", f"{found.stand_in.name} can no longer respond for {found.identity.name}")
 
 
 HANDLERS: list[HTTPRouteHandler] = [show_stand_ins, create_stand_in, end_stand_in]
