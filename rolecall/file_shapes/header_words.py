@@ -178,7 +178,12 @@ DATED = {
     "od",
 }
 # Words in headers of columns about people other than the person of the row, such as the manager.
-OTHER_PEOPLE = {"manager", "supervisor", "reporting", "reports", "approver", "owner", "sponsor", "by", "boss", "chef"}
+OTHER_PEOPLE = {
+    "manager", "supervisor", "reporting", "reports", "approver", "owner", "sponsor", "by", "boss", "chef",
+    "responsable", "responsabile", "responsável", "verantwortlich", "verantwortliche", "verantwortlicher", "besitzer",
+    "eigentümer", "ansprechpartner", "vorgesetzter", "propriétaire", "propietario", "proprietario", "proprietário",
+    "encargado", "eigenaar", "ansvarlig", "właściciel",
+}  # fmt: skip
 # Words in headers for things, other than the account, that can be enabled or active.
 FEATURES = {
     "password", "pwd", "mfa", "fa", "sv", "factor", "tfa", "otp", "saml", "public", "key", "license", "billing", "sso",

@@ -92,14 +92,31 @@ def find_rows(
 
 
 def _find_inner_counts(header: Sequence[str], rows: Sequence[list[str]]) -> list[dict[str, Any]]:
-    """Return conditions that leave out subtotals: a text such as Total, in several rows whose first cell is blank."""
-    found: Counter[tuple[str, str]] = Counter()
+    """Return conditions that leave out subtotals: texts such as Total, in several rows whose first cell is blank.
+
+    If the texts differ, as in `Total of branch 7`, compare their first words, unless another row begins so too.
+    """
+    found: dict[int, Counter[str]] = {}
     for row in rows:
         filled = [(n, cell.strip()) for n, cell in enumerate(row) if cell.strip()]
         is_count = len(filled) > 1 and 0 < filled[0][0] < len(header) and _is_subtotal([cell for _, cell in filled])
         if is_count and header[filled[0][0]]:
-            found[header[filled[0][0]], filled[0][1]] += 1
-    return [{"column": column, "is": [text]} for (column, text), count in found.items() if count > 1]
+            found.setdefault(filled[0][0], Counter())[filled[0][1]] += 1
+    conditions = []
+    for at, texts in found.items():
+        same = [text for text, count in texts.items() if count > 1]
+        begins = sorted({text.split()[0] + " " for text in texts if " " in text and text not in same})
+        cells = [row[at].strip() for row in rows if at < len(row)]
+        begins = [each for each in begins if _is_repeated(each, cells, texts)]
+        conditions += [{"column": header[at], "is": [text]} for text in same]
+        conditions += [{"column": header[at], "startsWith": begins}] if begins else []
+    return conditions
+
+
+def _is_repeated(begin: str, cells: Sequence[str], subtotals: Counter[str]) -> bool:
+    """Return whether several cells begin with a text, and all of them are subtotals."""
+    begun = [cell for cell in cells if cell.startswith(begin)]
+    return len(begun) > 1 and all(cell in subtotals for cell in begun)
 
 
 def _is_subtotal(cells: Sequence[str]) -> bool:

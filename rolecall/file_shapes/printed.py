@@ -10,7 +10,7 @@ from rolecall.application_imports.read import aligned
 from rolecall.file_shapes.delimited import has_delimiter, written_lines
 from rolecall.file_shapes.headers import NO_HEADER, Numbered, known_words, lay_out_rows, limited
 from rolecall.file_shapes.last_lines import MOST_FOOTERS, find_rows
-from rolecall.file_shapes.printed_breaks import check_one_line, check_one_table
+from rolecall.file_shapes.printed_breaks import check_columns_apart, check_one_line, check_one_table
 from rolecall.file_shapes.sample_table import SampleTable, Unreadable
 
 FORMAT = "Aligned text"
@@ -116,6 +116,8 @@ def _lay_out_aligned(lines: Sequence[str], tail: Sequence[str], at: int) -> Samp
     if columns.is_ruled:
         check_one_table(lines, at)
         check_one_line(lines, at)
+    else:
+        check_columns_apart(lines, at, columns.starts)
     stacked = _stacked_header(lines, at, columns.starts) if columns.is_ruled else []
     above = _numbered(lines[: at - 1], columns.starts, ())
     rows = _numbered(lines[at:], columns.starts, lines[:at] if stacked else [lines[at - 1]])

@@ -11,6 +11,8 @@ from rolecall.file_shapes.sample_table import Unreadable
 _TITLE = re.compile(r"\s*([^\W\d][\w /.-]{0,30}): {0,9}(\S.*)")
 _NUMBERS = re.compile(r"[\d\s]+")
 _MOST_TITLES, _LONGEST = 6, 60
+# Columns one space apart are recognized by at least this many rows, and by this share of the rows.
+_LEAST_ALIGNED, _NEARLY_ALL = 3, 0.9
 _DASHES = re.compile(r"[-=]+")
 
 
@@ -75,6 +77,29 @@ def check_one_line(lines: Sequence[str], at: int) -> None:
             raise Unreadable(
                 f"line {n} continues {cell} of the line above; make the column wider, or export the list as CSV"
             )
+
+
+def check_columns_apart(lines: Sequence[str], at: int, starts: Sequence[int]) -> None:
+    """Reject columns whose headers are only one space apart, because they would be read as one column.
+
+    `at` is the number of the header line. In such columns, nearly every row has a value that begins below the second
+    word.
+    """
+    header, rows = lines[at - 1].expandtabs(), [line.expandtabs() for line in lines[at:] if line.strip()]
+    if len(rows) < _LEAST_ALIGNED:
+        return
+    for word in re.finditer(r"(?<=\S )\S+", header):
+        begun = sum(_begins_at(row, word.start()) for row in rows)
+        if word.start() not in starts and begun >= _NEARLY_ALL * len(rows):
+            before = header[: word.start()].split()[-1]
+            raise Unreadable(
+                f"the columns {before} and {word[0]} are only one space apart, so that they cannot be told apart; put "
+                "two spaces between columns, or export the list as CSV"
+            )
+
+
+def _begins_at(row: str, at: int) -> bool:
+    return len(row) > at and row[at] != " " and row[at - 1] == " "
 
 
 def _is_too_wide(line: str, next_line: str, starts: Sequence[int]) -> bool:

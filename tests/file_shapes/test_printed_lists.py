@@ -173,3 +173,43 @@ def test_line_that_is_wider_than_its_columns_is_refused(tmp_path: Path) -> None:
     assert "line 7 is wider than its columns and continues on line 8" in str(
         proposed(tmp_path, logins=text).files[0].problem
     )
+
+
+def test_columns_one_space_apart_are_refused(tmp_path: Path) -> None:
+    text = (
+        "ID   Username      Email            IsActive IsAdmin 2FA\n"
+        "1    ada           ada@example.com  true     true    true\n"
+        "2    bob           bob@example.com  false    false   false\n"
+        "3    cy            cy@example.com   true     false   true\n"
+    )
+
+    problem = proposed(tmp_path, export=text).files[0].problem
+
+    assert problem
+    assert problem.startswith("the columns IsActive and IsAdmin are only one space apart")
+
+
+def test_indented_attributes_below_a_name_are_no_ldif(tmp_path: Path) -> None:
+    entry = "DN: cn={0},cn=groups,dc=x\n  gidNumber: {1}\n  name: {0}\n  users: uid=ada,cn=users,dc=x\n\n"
+
+    problem = proposed(tmp_path, export=entry.format("Staff", 1) + entry.format("Lab", 2)).files[0].problem
+
+    assert problem
+    assert problem.startswith("the file is a listing with a name and a value on each line")
+
+
+def test_subtotals_with_different_texts_are_left_out(tmp_path: Path) -> None:
+    text = (
+        "Login,Name,Email,Salary\n01,Ada Byron,ada@example.com,10\n02,Tom Totalis,tom@example.com,20\n"
+        ",Total of branch 1: 2 people,,30\n03,Bob Kahn,bob@example.com,10\n,Total of branch 2: 1 person,,10\n"
+    )
+
+    assert imported(tmp_path, export=text).active == {"01", "02", "03"}
+
+
+def test_the_owner_of_a_mailbox_is_not_its_name(tmp_path: Path) -> None:
+    text = "Adresse,Responsable,Statut\nachats@x.fr,Sophie Renard,Actif\nventes@x.fr,Julien Marty,Actif\n"
+
+    columns = proposed(tmp_path, export=text).files[0].contents[0].columns
+
+    assert next(each.field for each in columns if each.header == "Responsable") is None

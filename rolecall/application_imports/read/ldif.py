@@ -15,6 +15,8 @@ _ENTRY = re.compile(
     rb"^dn:(?:: *[\w+/=]+| ?\w+ ?=[^\n]*?)\r?\n(?: [^\n]*\n){0,9}[a-z][\w;.-]*::?(?: |\r?$)",
     re.IGNORECASE | re.MULTILINE,
 )
+# An indented list of attributes below a name, as some programs print it. In LDIF, such a line would continue the name.
+_INDENTED = re.compile(rb"^dn:[^\n]*\n {2,}[a-z]\w*: ", re.IGNORECASE | re.MULTILINE)
 _LOOKED_AT = 4096
 # Lines around a code block of Markdown.
 _FENCE = re.compile(r"(?:`{3,}|~{3,}) *\w*")
@@ -25,6 +27,8 @@ _TRAILER = {"search", "result", "control", "pagedresults"}
 
 def is_ldif(text: bytes) -> bool:
     """Return whether a text has entries of LDIF. `read_ldif` refuses other text above the first entry."""
+    if _INDENTED.search(text[:_LOOKED_AT]):
+        return False
     return _BEGINS.match(text) is not None or _ENTRY.search(text[:_LOOKED_AT]) is not None
 
 
