@@ -313,6 +313,23 @@ async def test_approved_request_is_checked_after_the_person_gets_the_other_duty(
     assert (await get(client, reserve["id"]))["status"] == "Canceled"
 
 
+async def test_scheduled_request_is_checked_when_it_starts(client: httpx2.AsyncClient, db: Db) -> None:
+    """The check does not rely on the queue of people to recheck."""
+    company, later = await a_company(db, response="Block"), datetime.now(UTC) + timedelta(days=2)
+    body = {"action": "Add", "applicationId": str(company.ledger), "identityId": str(company.noor)}
+    privileges = [{"header": "Group", "permission": "Officers"}]
+    made = await client.post(URL, json={**body, "privileges": privileges, "scheduledStart": later.isoformat()})
+    assert (await approve(client, made.json()["id"]))["status"] == "Scheduled"
+    await leave(db, company, "noor", "Officers")
+    await join(db, company, "noor", "Approvers")
+
+    await opening.move_due(db, later)
+
+    started = await get(client, made.json()["id"])
+    assert started["status"] == "Canceled"
+    assert await conflicts(client, started) == [("Block", BOTH)]
+
+
 async def test_request_about_a_group_is_checked_when_people_join_it(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
