@@ -12,11 +12,13 @@ from rolecall.access_requests import actions, model
 from rolecall.access_requests.model import Move, NewPrivilege
 from rolecall.access_requests.permitted import (
     NOT_INVOLVED,
+    OF_OWNER,
     OWN_REQUEST,
     PROVISIONED_IT,
     REPORTED_BY_OTHERS,
     SECOND_RESPONSE,
     Standing,
+    owner_refusal,
     refusal,
     response_refusal,
 )
@@ -131,6 +133,16 @@ def test_person_who_responds_for_one_reviewer_approves_and_verifies_for_no_other
 
 def test_api_token_may_make_every_move() -> None:
     assert allowed(a_standing(is_person=False, role=None, is_reporter=True, carried_out_by=[ME])) == {*MOVES}
+
+
+def test_token_of_an_administrator_may_record_decisions_and_other_tokens_only_what_their_owner_may() -> None:
+    owners = {role: a_standing(role=role, is_reporter=True) for role in ("Administrator", "Reviewer")}
+
+    assert owner_refusal(None, model.RESOLVE) is None
+    assert owner_refusal(owners["Administrator"], model.RESOLVE) is None
+    assert owner_refusal(owners["Reviewer"], model.RESOLVE) == OF_OWNER.format(OWN_REQUEST)
+    affected = a_standing(role="Administrator", is_affected=True)
+    assert owner_refusal(affected, model.CANCEL) == OF_OWNER.format(REPORTED_BY_OTHERS)
 
 
 def test_person_cannot_decide_their_own_request_or_verify_their_own_work() -> None:
