@@ -56,5 +56,6 @@ showing.py      the description of each file for the person who confirms the pro
 proposing.py    proposals in a child process with limits
 accounting.py   what becomes of each column of a file
 as_access.py    further columns that are read as groups or permissions, because a person says so
-drafts.py       drafts of the console, from the files to the import; draft_answers.py applies a person's decisions
+drafts.py       drafts of the console, from the files to the import; draft_answers.py and draft_access.py apply a
+                person's decisions
 """

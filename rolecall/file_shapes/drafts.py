@@ -1,7 +1,6 @@
 """Manage drafts of the console: propose how to read uploaded files, change the proposal, save it, import the files."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -26,8 +25,9 @@ from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.files import Store, Upload
 from rolecall.file_shapes.accounting import sections_of, use_again
-from rolecall.file_shapes.as_access import BY_A_PERSON, DESCRIBING, SCOPE, Offer, describe_by, offers, read_as, scope_by
+from rolecall.file_shapes.as_access import BY_A_PERSON
 from rolecall.file_shapes.capitals import USERNAMES, lower_usernames
+from rolecall.file_shapes.draft_access import Place, decide_access, parts_by_place, section_at
 from rolecall.file_shapes.draft_answers import (
     FIELDS_ASKED,
     OUT_OF_DATE,
@@ -45,20 +45,12 @@ from rolecall.file_shapes.json_lists import WHOLE
 from rolecall.file_shapes.proposing import Reading, propose_in_child, understand_in_child
 from rolecall.file_shapes.sample import sample_of, stored_sample
 from rolecall.file_shapes.shapes import (
-    ColumnAccount,
     ContentProposal,
     FileProposal,
     ProposalDetail,
     ProposedChoice,
 )
 from rolecall.file_shapes.statuses import OPPOSITE
-
-
-class Place(NamedTuple):
-    """The position of a file in a proposal, and of a content in the file."""
-
-    file: int
-    part: int
 
 
 async def draft_upload(
@@ -204,7 +196,7 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
     proposal = msgspec.convert(stored, ProposalDetail)
     offered = _offered(proposal)
     for place in (*changes.fields, *changes.splits):
-        if place not in _parts(proposal):
+        if place not in parts_by_place(proposal):
             raise Invalid.on("columns", OUT_OF_DATE)
     if not offered.keys() >= set(changes.answers):
         raise Invalid.on("columns", OUT_OF_DATE)
@@ -213,20 +205,20 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
         await propose_again(db, caller, id, store, again)
         return
     for place, columns in changes.fields.items():
-        set_fields(_section(draft.body, proposal, place), _parts(proposal)[place], columns)
+        set_fields(section_at(draft.body, proposal, place), parts_by_place(proposal)[place], columns)
     for place, (column, separator) in changes.splits.items():
-        split(_section(draft.body, proposal, place), _parts(proposal)[place], column, separator)
+        split(section_at(draft.body, proposal, place), parts_by_place(proposal)[place], column, separator)
     for place, choice in chosen:
         if choice.key == USERNAMES:
             _lower_usernames(draft.body, proposal, place.file)
         else:
-            answer(_section(draft.body, proposal, place), choice)
-        part = _parts(proposal)[place]
+            answer(section_at(draft.body, proposal, place), choice)
+        part = parts_by_place(proposal)[place]
         _show_answer(part, choice)
         part.questions = [asked for asked in part.questions if choice not in choices_of(asked, part.shape)]
-        keep_open(_section(draft.body, proposal, place)["shape"], part)
+        keep_open(section_at(draft.body, proposal, place)["shape"], part)
     for text in changes.access:
-        _decide_access(draft.body, proposal, text)
+        decide_access(draft.body, proposal, text)
     await _show_again(db, id, draft.body, proposal, store)
 
 
@@ -244,64 +236,18 @@ def _show_answer(part: ContentProposal, choice: ProposedChoice) -> None:
 def _lower_usernames(body: Json, proposal: ProposalDetail, at: int) -> None:
     """Convert usernames to lowercase in all contents of a file, so that grants still match their accounts."""
     for n, part in enumerate(proposal.files[at].contents):
-        section = _section(body, proposal, Place(at, n))
+        section = section_at(body, proposal, Place(at, n))
         lower_usernames(section)
         for column in part.columns:
             column.field = section["columns"].get(column.header)
             column.is_ignored = column.header in section["shape"].get("ignore", [])
 
 
-NO_ACCESS = "no"
-_DECISION = re.compile(r"([0-9]{1,4})\|([0-9]{1,5})\|([a-z]+)")
-
-
-def _decide_access(body: Json, proposal: ProposalDetail, decision: str) -> None:
-    """Apply a decision about a column: read it as access or as a detail of access, or note that it is not access."""
-    match = _DECISION.fullmatch(decision)
-    at, n, content = (int(match[1]), int(match[2]), match[3]) if match else (0, 0, "")
-    known = {NO_ACCESS, SCOPE, *Content, *DESCRIBING}
-    if content not in known or at >= len(proposal.files) or n >= len(proposal.files[at].columns):
-        raise Invalid.on("columns", OUT_OF_DATE)
-    file, column = proposal.files[at], proposal.files[at].columns[n]
-    if content in DESCRIBING:
-        describe_by(file, column, content, _sections(body, proposal, at))
-    elif content == SCOPE:
-        scope_by(file, column, _sections(body, proposal, at))
-    elif content != NO_ACCESS:
-        taken = _taken(proposal, at, column)
-        read_as(file, column, Content(content), _sections(body, proposal, at), taken)
-    column.may_be_access = None
-
-
-def _sections(body: Json, proposal: ProposalDetail, at: int) -> Callable[[int], Json]:
-    """Return a function that maps the position of a content in this file to the section of the content."""
-    return lambda n: _section(body, proposal, Place(at, n))
-
-
-def _taken(proposal: ProposalDetail, at: int, column: ColumnAccount) -> list[Content]:
-    """Return the contents of other files, sheets and lists, because `read_as` must not add the same content again."""
-    places = _parts(proposal).items()
-    return [part.content for place, part in places if place.file != at or part.place != column.place]
-
-
-def access_offers(body: Json, stored: Json | None) -> list[list[list[Offer]]]:
-    """Return the ways to read each column of each file as access."""
-    proposal = msgspec.convert(stored, ProposalDetail) if stored else ProposalDetail({}, False, [])
-    return [
-        [offers(file, column, _sections(body, proposal, at), _taken(proposal, at, column)) for column in file.columns]
-        for at, file in enumerate(proposal.files)
-    ]
-
-
-def _parts(proposal: ProposalDetail) -> dict[Place, ContentProposal]:
-    return {Place(at, n): part for at, file in enumerate(proposal.files) for n, part in enumerate(file.contents)}
-
-
 def _offered(proposal: ProposalDetail) -> dict[str, tuple[Place, ProposedChoice]]:
     """Map the value of each button in the form to its choice, and to the content that it is about."""
     return {
         f"{place.file}|{place.part}|{choice.key}|{choice.value}": (place, choice)
-        for place, part in _parts(proposal).items()
+        for place, part in parts_by_place(proposal).items()
         for question in part.questions
         for choice in choices_of(question, part.shape)
     }
@@ -311,8 +257,8 @@ async def _show_again(db: Db, id: UUID, body: Json, proposal: ProposalDetail, st
     """Store the changed draft with its first rows, read again with the changes."""
     stored = {file.name: file for file in await queries.files_of(db, id)}
     readings = []
-    for place, part in _parts(proposal).items():
-        file, section = proposal.files[place.file], _section(body, proposal, place)
+    for place, part in parts_by_place(proposal).items():
+        file, section = proposal.files[place.file], section_at(body, proposal, place)
         part.shape = section["shape"]
         sample = stored_sample(store, stored[file.name].location, file.name, stored[file.name].size)
         # A proposal shows the default encoding as utf-8.
@@ -322,9 +268,9 @@ async def _show_again(db: Db, id: UUID, body: Json, proposal: ProposalDetail, st
             other.evidence == [BY_A_PERSON] for other in file.contents if other.place == part.place
         )
         readings.append(Reading(sample, file.format or "", encoding, part.content, section, is_per_grant))
-    for (place, part), found in zip(_parts(proposal).items(), await understand_in_child(readings), strict=True):
+    for (place, part), found in zip(parts_by_place(proposal).items(), await understand_in_child(readings), strict=True):
         part.understood, part.statements = found.rows, found.statements
-        leave_out(_section(body, proposal, place)["shape"], part, found.differing)
+        leave_out(section_at(body, proposal, place)["shape"], part, found.differing)
     for at, file in enumerate(proposal.files):
         _account_again(body, proposal, at, file)
     await _store(db, id, body, proposal)
@@ -333,7 +279,7 @@ async def _show_again(db: Db, id: UUID, body: Json, proposal: ProposalDetail, st
 def _account_again(body: Json, proposal: ProposalDetail, at: int, file: FileProposal) -> None:
     places: dict[str | None, list[tuple[Content, Json]]] = {}
     for n, part in enumerate(file.contents):
-        places.setdefault(part.place, []).append((part.content, _section(body, proposal, Place(at, n))))
+        places.setdefault(part.place, []).append((part.content, section_at(body, proposal, Place(at, n))))
     use_again(file.columns, {place: _own_sections(parts, file, place) for place, parts in places.items()})
 
 
@@ -341,29 +287,11 @@ def _own_sections(parts: list[tuple[Content, Json]], file: FileProposal, place: 
     return sections_of(parts, file.records if place is None else parts[0][1]["shape"].get("records"))
 
 
-def _section(body: Json, proposal: ProposalDetail, place: Place) -> Json:
-    """Return the part of the connector that reads one content of a file."""
-    group = next(each for each in body["connector"]["files"] if each["name"] == proposal.files[place.file].file_group)
-    group["shape"] = group["shape"] or {}
-    section: Json = group if place.part == 0 else group["shape"]["contents"][place.part - 1]
-    section["shape"] = section.get("shape") or {}
-    return section
-
-
 def questions_of(body: Json) -> list[str]:
     """Return the open questions of all contents of a draft."""
     shapes = [group.get("shape") or {} for group in (body.get("connector") or {}).get("files") or []]
     shapes += [each.get("shape") or {} for shape in shapes for each in shape.get("contents", [])]
     return [question for shape in shapes for question in shape.get("openQuestions", [])]
-
-
-def maybe_access(proposal: Json | None) -> list[str]:
-    """Return the headers of the columns that may contain groups or permissions but are not read as such.
-
-    Columns about which a person has decided are left out.
-    """
-    files = proposal["files"] if proposal else []
-    return [column["header"] for file in files for column in file.get("columns", []) if column["mayBeAccess"]]
 
 
 async def allow_rejects(db: Db, caller: Caller, id: UUID) -> None:

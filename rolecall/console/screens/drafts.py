@@ -35,8 +35,9 @@ from rolecall.core.errors import Invalid
 from rolecall.core.files import Upload
 from rolecall.core.ids import known_guid
 from rolecall.file_shapes import drafts
+from rolecall.file_shapes.draft_access import Place, access_offers, maybe_access
 from rolecall.file_shapes.draft_answers import SEPARATORS, choices_of
-from rolecall.file_shapes.drafts import DraftChanges, Place
+from rolecall.file_shapes.drafts import DraftChanges
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.web.bodies import a_word_of
 from rolecall.web.uploads import read_upload
@@ -125,7 +126,7 @@ async def _run_page(
     db: Db, caller: Caller, run: DryRunDetail, query: dict[str, Any], problems: dict[str, str]
 ) -> HtmlPage:
     draft = await _named(db, caller, run.id)
-    undecided = drafts.maybe_access(await queries.proposal_of(db, run.id))
+    undecided = maybe_access(await queries.proposal_of(db, run.id))
     names = ", ".join(undecided)
     said = [f"Columns that may be access are not read as access: {names}. Decide how to read them"] if names else []
     shown = {
@@ -165,8 +166,8 @@ async def _reading_page(db: Db, caller: Caller, id: UUID, problems: dict[str, st
         "id": id,
         "draft": draft,
         "proposal": proposal,
-        "undecided": drafts.maybe_access(proposal),
-        "offers": drafts.access_offers(draft, proposal),
+        "undecided": maybe_access(proposal),
+        "offers": access_offers(draft, proposal),
         "choices_of": _choices_of,
         "missing": _missing(proposal),
         "read_elsewhere": _read_elsewhere(proposal),
