@@ -31,7 +31,7 @@ from rolecall.file_shapes.parts import Part, View, add_list, separated_by, witho
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.realms import add_realms, has_realms
 from rolecall.file_shapes.row_keys import ask_for_row_key, names_grant, use_named_permission
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 from rolecall.file_shapes.slashes import split_slashes
 
 # A file with more columns than this is not a list of groups, unless it is JSON with a list of a name such as `roles`.
@@ -150,7 +150,7 @@ def _name_of_roles(view: View, fields: dict[str, Meaning]) -> Meaning | None:
 def _ask_for_inner_roles(part: Part, header: str) -> None:
     text = f"{header} lists the roles that a role includes. Nested roles are not read. Import without them?"
     choice = ProposedChoice("Yes, without them", "Permission", AS_PROPOSED)
-    part.questions = [*part.questions, OpenQuestion(text, [choice])]
+    part.ask(text, choice)
 
 
 def _ask_for_pairs(view: View, part: Part) -> None:
@@ -163,7 +163,7 @@ def _ask_for_pairs(view: View, part: Part) -> None:
                 f"{permission.header} and {other.header} list values, separated by {sign!r}. "
                 "Does every value of one apply to every value of the other? If not, export one row for each pair."
             )
-            part.questions = [*part.questions, OpenQuestion(text, [])]
+            part.ask(text)
 
 
 def _common_separator(one: Profile, other: Profile) -> str | None:

@@ -8,7 +8,7 @@ from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.header_names import path_of, words_of
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 from rolecall.file_shapes.values import proposed_meaning
 
 _STATE = {"state", "estado", "stato", "etat", "province"}
@@ -61,7 +61,7 @@ def ask_for_addresses(view: View, part: Part, field: str) -> None:
             ProposedChoice("No, all of them are active", field, AS_PROPOSED),
             ProposedChoice(f"Yes, {column.header} says who is active", field, column.header),
         ]
-        part.questions = [*part.questions, OpenQuestion(text, choices)]
+        part.ask(text, *choices)
 
 
 def _is_of_address(state: Profile, columns: Iterable[Profile]) -> bool:

@@ -14,7 +14,7 @@ from rolecall.core.text import fold
 from rolecall.file_shapes.ending import SKIP_ROWS
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View, separated_by
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 from rolecall.file_shapes.values import question_about, read_rows
 
 _LEAST = 0.5
@@ -89,7 +89,7 @@ def _ask_for_lists(view: View, part: Part) -> None:
             )
             yes = ProposedChoice("Yes, split the cells", f"split.{column.header}", separator)
             no = ProposedChoice("No, each cell is one value", SKIP_ROWS, column.header)
-            part.questions = [*part.questions, OpenQuestion(text, [yes, no])]
+            part.ask(text, yes, no)
 
 
 def _ask_for_new_words(view: View, part: Part) -> None:

@@ -27,7 +27,7 @@ def ask_for_capitals(view: View, parts: Iterable[Part]) -> None:
         text = f"{', '.join(found[:_MOST_NAMED])} differ only in case. Are they the same account?"
         same = ProposedChoice("Yes, convert usernames to lowercase", USERNAMES, _in_lowercase(pattern))
         other = ProposedChoice("No, each is a separate account", "Username", AS_PROPOSED)
-        part.questions = [*part.questions, OpenQuestion(text, [same, other])]
+        part.ask(text, same, other)
 
 
 def ask_for_capitals_of_groups(view: View, parts: Iterable[Part]) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from rolecall.file_shapes.header_names import names_of
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 _COMMA = ","
 _PLURAL = re.compile(r"[^s]s$")
@@ -66,4 +66,4 @@ def _ask_if_several(part: Part, held: Profile, example: str, *, is_list: bool) -
     text = f"{held.header} has cells such as {example}. Are these several {what}? Proposed: {proposed}."
     split = ProposedChoice("Yes, separated by a comma", f"split.{held.header}", _COMMA)
     one = ProposedChoice("No, the comma is part of the name", f"split.{held.header}", "")
-    part.questions = [*part.questions, OpenQuestion(text, [split, one])]
+    part.ask(text, split, one)

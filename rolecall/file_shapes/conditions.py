@@ -9,7 +9,7 @@ from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 _NAMES = ("conditiontitle", "conditionexpression", "condition", "conditions", "conditionnum", "conditionid")
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
@@ -42,7 +42,7 @@ def _ask_for_past(part: Part, column: Profile) -> None:
     text = f"{column.header} has conditions with dates before today: {shown}. Is the access in these rows still held?"
     leave_out = ProposedChoice("No, leave them out", SKIP_ROWS, SEPARATOR.join((column.header, "is", *ended)))
     keep = ProposedChoice("Yes, read all rows", SKIP_ROWS, column.header)
-    part.questions = [*part.questions, OpenQuestion(text, [leave_out, keep])]
+    part.ask(text, leave_out, keep)
 
 
 def _are_past(dates: list[str]) -> bool:

@@ -15,7 +15,7 @@ from rolecall.file_shapes.header_names import is_flag, names_of
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 _LEAST_TICKED, _MOST_ASKED = 2, 4
 _YES = ("Yes", "Y", "True", "1", "x")
@@ -136,7 +136,7 @@ def ask_for_unread_ticks(view: View, part: Part) -> None:
         words = [word for word in each.distinct if fold(word) in NO_ACCESS]
         leave_out = SEPARATOR.join((each.header, "is", *words))
         choices.append(ProposedChoice(f"Leave out rows without {each.header}", SKIP_ROWS, leave_out))
-    part.questions = [*part.questions, OpenQuestion(f"{text} Is the access in these rows held?", choices)]
+    part.ask(f"{text} Is the access in these rows held?", *choices)
 
 
 def _may_refuse(column: Profile) -> bool:

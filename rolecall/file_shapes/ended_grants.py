@@ -9,7 +9,7 @@ from rolecall.file_shapes.header_names import words_of
 from rolecall.file_shapes.header_words import WHEN
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 # Words in headers of yes/no columns that say whether a grant applies.
 _VALID = {
@@ -62,4 +62,4 @@ def ask_if_held(part: Part, header: str, words: Sequence[str]) -> None:
         ProposedChoice(f"No, leave out {named}", SKIP_ROWS, SEPARATOR.join((header, "is", *words))),
         ProposedChoice(f"Yes, read {named}", SKIP_ROWS, header),
     ]
-    part.questions = [*part.questions, OpenQuestion(f"{header}: is the access in rows with {named} held?", choices)]
+    part.ask(f"{header}: is the access in rows with {named} held?", *choices)

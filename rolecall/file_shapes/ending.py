@@ -103,7 +103,7 @@ def ended_beside(view: View, part: Part, field: str, status: str) -> None:
     if is_doubtful:
         text = f"{column.header} has dates before today. Are these rows still active?"
         no, yes = ProposedChoice("No", field, AS_PROPOSED), ProposedChoice(f"Yes, {status} alone counts", field, status)
-        part.questions = [*part.questions, OpenQuestion(text, [no, yes])]
+        part.ask(text, no, yes)
 
 
 def _ask_for_order(view: View, part: Part, field: str, status: str) -> None:
@@ -123,7 +123,7 @@ def _ask_for_order(view: View, part: Part, field: str, status: str) -> None:
     ]
     text = f"{column.header} may be the last day of accounts, such as {column.values[0]}. In which order are its dates?"
     keep = ProposedChoice(f"Do not read it: {status} alone counts", field, AS_PROPOSED)
-    part.questions = [*part.questions, OpenQuestion(text, [*choices, keep])]
+    part.ask(text, *choices, keep)
 
 
 def ended_if(part: Part, field: str, status: str, filled: str) -> None:

@@ -17,7 +17,7 @@ from rolecall.file_shapes.numbered_pairs import LEVELS
 from rolecall.file_shapes.objects import tell_apart
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 _SURE = 0.5
 _MOST_ASKED = 8
@@ -113,7 +113,7 @@ def _ask_for_states(part: Part, states: Sequence[Profile]) -> None:
                 ProposedChoice("Yes, read all rows", SKIP_ROWS, column.header),
                 ProposedChoice("No, leave them out", SKIP_ROWS, leave_out),
             ]
-            part.questions = [*part.questions, OpenQuestion(text, choices)]
+            part.ask(text, *choices)
 
 
 def _ask_for_granted(part: Part, columns: Sequence[Profile]) -> None:
@@ -121,4 +121,4 @@ def _ask_for_granted(part: Part, columns: Sequence[Profile]) -> None:
     headers = [each.header for each in columns][:_MOST_ASKED]
     text = f"Which column names what the users and groups have? Proposed: {headers[0]}."
     choices = [ProposedChoice(header, "Permission", header) for header in headers]
-    part.questions = [*part.questions, OpenQuestion(text, choices)]
+    part.ask(text, *choices)

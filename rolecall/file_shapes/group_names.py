@@ -13,7 +13,7 @@ from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.groups_held import values_of
 from rolecall.file_shapes.kinds import is_spaced, kind_column, looks_like_group
 from rolecall.file_shapes.parts import Part, View
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 from rolecall.file_shapes.values import read_rows
 
 # The key of an answer that reads holders as groups. Its value is the column and the names of these holders, joined by
@@ -81,7 +81,7 @@ def _ask_for_kinds(part: Part, header: str) -> None:
         f"{header} may name users and groups, but no column says which. Are all of them accounts? "
         "Otherwise, add a column with the type of each to the export"
     )
-    part.questions = [*part.questions, OpenQuestion(text, [ProposedChoice("Yes", "Username", AS_PROPOSED)])]
+    part.ask(text, ProposedChoice("Yes", "Username", AS_PROPOSED))
 
 
 def _ask(part: Part, header: str, names: list[str]) -> None:
@@ -96,7 +96,7 @@ def _ask(part: Part, header: str, names: list[str]) -> None:
         text = f"{header} names {shown}. Are these groups? No column says so."
         if fits_patterns(header) and all(map(fits_filters, names)):
             choices.insert(0, ProposedChoice("Yes, read them as groups", GROUPS, value))
-    part.questions = [*part.questions, OpenQuestion(text, choices)]
+    part.ask(text, *choices)
 
 
 def read_as_groups(section: Any, value: str) -> None:

@@ -11,7 +11,7 @@ from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.row_keys import may_be_read, may_name_permissions
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 _CERTAIN, _SURE = 0.9, 0.5
 _MOST_OFFERED = 4
@@ -65,4 +65,4 @@ def _ask(part: Part, group: str, permission: Profile, offered: list[Profile]) ->
     )
     choices = [ProposedChoice(f"Yes, {permission.header} names permissions", "Permission", AS_PROPOSED)]
     choices += [ProposedChoice(f"No, {each.header} does", "Permission", each.header) for each in others]
-    part.questions = [*part.questions, OpenQuestion(text, choices)]
+    part.ask(text, *choices)

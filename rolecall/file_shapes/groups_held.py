@@ -14,7 +14,7 @@ from rolecall.file_shapes.header_words import HELD
 from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 # The key of an answer that repeats the groups of a column in the blank cells below them.
 FILL_DOWN = "fillDown"
@@ -124,7 +124,7 @@ def ask_for_other_groups(view: View, part: Part, groups: Profile) -> None:
         text = f"{groups.header} and {column.header} both name groups. Are the memberships those in {groups.header}?"
         yes = ProposedChoice(f"Yes, those in {groups.header}", "Username", AS_PROPOSED)
         no = ProposedChoice(f"No, those in {column.header}", "join.Group", f"{{{column.header}}}")
-        part.questions = [*part.questions, OpenQuestion(text, [yes, no])]
+        part.ask(text, yes, no)
         return
 
 
@@ -249,7 +249,7 @@ def ask_for_merged(part: Part, groups: Profile, what: str = "group") -> None:
     text = f"{groups.header} is blank in {rows}. Do these rows belong to the {what} above?"
     repeat = ProposedChoice(f"Yes, a blank cell repeats the {what} above", FILL_DOWN, groups.header)
     none = ProposedChoice(f"No, these rows have no {what}", SKIP_ROWS, groups.header)
-    part.questions = [*part.questions, OpenQuestion(text, [repeat, none])]
+    part.ask(text, repeat, none)
 
 
 def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:

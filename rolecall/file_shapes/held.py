@@ -28,7 +28,7 @@ from rolecall.file_shapes.numbered_pairs import ask_for_others
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.places import tell_places
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 from rolecall.file_shapes.statuses import read_statuses
 
 _SURE, _LIKELY = 0.5, 0.2
@@ -108,7 +108,7 @@ def _ask_for_blank(view: View, part: Part) -> None:
     part.evidence.append(f"Rows without a {column.header}: {_rows_without(view, column)}")
     text = f"{column.header} is blank in {rows} without members. Leave out such rows?"
     leave_out = ProposedChoice("Yes, leave them out", SKIP_ROWS, SEPARATOR.join((column.header, "is", "")))
-    part.questions = [*part.questions, OpenQuestion(text, [leave_out])]
+    part.ask(text, leave_out)
 
 
 def _rows_without(view: View, column: Profile) -> str:
@@ -180,7 +180,7 @@ def _ask_for_state(view: View, part: Part) -> None:
             ProposedChoice("Yes, read all rows", SKIP_ROWS, state.header),
             ProposedChoice("No, leave them out", SKIP_ROWS, SEPARATOR.join((state.header, "is", *ended))),
         ]
-        part.questions = [*part.questions, OpenQuestion(text, choices)]
+        part.ask(text, *choices)
 
 
 def _state_of_grants(view: View, part: Part) -> Profile | None:
@@ -287,7 +287,7 @@ def _ask_for_several_names(view: View, part: Part) -> None:
         text = f"{several[0]} in {key.header} has several names in {found.header}: {shown}. Is it one account?"
         advice = "If not, set join.Username to two columns that tell the accounts apart."
         choice = ProposedChoice(f"Yes, each {key.header} is one account", "Username", AS_PROPOSED)
-        part.questions = [*part.questions, OpenQuestion(f"{text} {advice}", [choice])]
+        part.ask(f"{text} {advice}", choice)
 
 
 def _once(view: View, key: Profile) -> View:

@@ -8,7 +8,7 @@ from rolecall.file_shapes.ending import AS_PROPOSED, last_day
 from rolecall.file_shapes.header_names import names_of
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.plain_names import CONTENT
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 _DEPARTMENTS = {"department", "dept", "departmentname", "abteilung", "costcenter"}
 _ROLES = (["role"], ["roles"], ["rolename"], ["rolle"])
@@ -35,4 +35,4 @@ def ask_for_jobs(view: View, parts: Sequence[Part]) -> None:
         ProposedChoice("Yes, their jobs: read the file as people", CONTENT, Content.IDENTITIES),
         ProposedChoice("No, their roles in the system", "Username", AS_PROPOSED),
     ]
-    users.questions = [*users.questions, OpenQuestion(text, choices)]
+    users.ask(text, *choices)

@@ -91,7 +91,7 @@ def ask_for_unread_states(view: View, part: Part) -> None:
 
 def _ask_for_member(part: Part, column: Profile, shown: str, question: str) -> None:
     text = f"Entries of {column.header} have {shown}, which is not read. {question}"
-    part.questions = [*part.questions, OpenQuestion(text, [])]
+    part.ask(text)
 
 
 def _may_end(name: str, texts: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rolecall.application_imports.read.keyed_values import BETWEEN, are_levels
 from rolecall.file_shapes.parts import Part
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 _MOST_NAMED = 3
 
@@ -30,14 +30,14 @@ def read_keyed_members(part: Part, naming: Profile, members: Profile) -> None:
             ProposedChoice(f"Yes, as in {example}", "join.Group", f"{{{naming.header}}}{BETWEEN}{after}"),
             ProposedChoice("No, leave the levels out", "join.Username", before),
         ]
-        part.questions = [*part.questions, OpenQuestion(f"{levels}. Add the level to the name of the group?", choices)]
+        part.ask(f"{levels}. Add the level to the name of the group?", *choices)
     elif pairs:
         del part.fields["Group"]
         join |= {"Username": after, "Group": f"{{{naming.header}}}{BETWEEN}{before}"}
         otherwise = f"If {_listed(names)} are the members, swap before and after in join.Username and join.Group"
         choices = [ProposedChoice(f"Yes, {_listed(values)} are members", "join.Username", after)]
         text = f"{members.header}: are {_listed(values)} members, with roles such as {names[0]}? {otherwise}"
-        part.questions = [*part.questions, OpenQuestion(text, choices)]
+        part.ask(text, *choices)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.objects import tell_apart
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 from rolecall.file_shapes.statuses import decide_active
 
 _LEAST_TICKED = 3
@@ -171,7 +171,7 @@ def _ask_for_words(matrix: Part, ticked: Sequence[Profile]) -> None:
                 ProposedChoice(f"{word} grants access", key, "Grant"),
                 ProposedChoice("It grants nothing", key, "None"),
             ]
-            matrix.questions = [*matrix.questions, OpenQuestion(text, choices)]
+            matrix.ask(text, *choices)
 
 
 def _use_people(view: View, fields: dict[str, Meaning], others: list[Profile]) -> None:

@@ -9,7 +9,7 @@ from rolecall.file_shapes.matrix_rows import HEADERS_ACROSS, ask_for_roles
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 # Matches a full name or an e-mail address.
 PERSON = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'.-]*){1,3}|[^@\s]{1,64}@[^@\s]{1,255}")
@@ -62,7 +62,7 @@ def ask_for_people(matrix: Part, headers: list[str]) -> None:
         f"Are {', '.join(headers[:3])} permissions? If they are people, export the matrix with the people in its rows"
     )
     choice = ProposedChoice("They are permissions", HEADERS_ACROSS, "Permission")
-    matrix.questions = [*matrix.questions, OpenQuestion(text, [choice])]
+    matrix.ask(text, choice)
 
 
 def ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
@@ -81,4 +81,4 @@ def ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
         return
     text = f"Are {', '.join(headers[:3])} users, or groups and roles? Proposed: {_HOLDERS[across].lower()}."
     choices = [ProposedChoice(label, HEADERS_ACROSS, field) for field, label in _HOLDERS.items()]
-    matrix.questions = [*matrix.questions, OpenQuestion(text, choices)]
+    matrix.ask(text, *choices)

@@ -16,7 +16,7 @@ from rolecall.file_shapes.header_names import is_about_person, names_access, wor
 from rolecall.file_shapes.header_words import OTHER_PEOPLE, SCOPES
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 # Words in headers of the levels that an account has in the place, group or application with the same number. Earlier
 # lines take precedence: beside Level 1, Role 1 is what the level applies to.
@@ -341,4 +341,4 @@ def _ask_for_unread(part: Part, found: NumberedPairs) -> None:
 
 
 def _ask(part: Part, text: str, label: str = "Yes, without them") -> None:
-    part.questions = [*part.questions, OpenQuestion(text, [ProposedChoice(label, "Username", AS_PROPOSED)])]
+    part.ask(text, ProposedChoice(label, "Username", AS_PROPOSED))

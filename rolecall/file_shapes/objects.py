@@ -37,7 +37,7 @@ def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None) -
 
 
 def _use_system(view: View, fields: dict[str, Meaning]) -> None:
-    """Read a column such as System/Role as the place of permissions, because several systems have permissions alike."""
+    """Read a column such as System/Role as the place of permissions if it names several systems."""
     if "Username" not in fields or {"Header", "Section"} & fields.keys():
         return
     taken = {meaning.header for meaning in fields.values()}

@@ -13,7 +13,7 @@ from rolecall.file_shapes.header_words import HELD
 from rolecall.file_shapes.meanings import Meaning, assigned, by_header, meanings
 from rolecall.file_shapes.profiles import Profile, profiles_of
 from rolecall.file_shapes.sample_table import SampleTable
-from rolecall.file_shapes.shapes import OpenQuestion, Understood
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice, Understood
 
 # The confidence in a content that is assumed because no rule recognizes the file.
 DOUBTFUL = 0.3
@@ -41,6 +41,9 @@ class Part(msgspec.Struct):
     evidence: list[str]
     questions: list[OpenQuestion] = []
     understood: Understood = msgspec.field(default_factory=Understood)
+
+    def ask(self, text: str, *choices: ProposedChoice) -> None:
+        self.questions = [*self.questions, OpenQuestion(text, [*choices])]
 
     def skip_rows(self, *conditions: dict[str, Any]) -> None:
         if conditions:

@@ -20,7 +20,7 @@ from rolecall.file_shapes.header_words import OTHER_PEOPLE, PLACES, WHEN
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 # Words in headers about how, why or in which record a grant was made.
 _OF_RECORDS = OTHER_PEOPLE | WHEN | {
@@ -151,7 +151,7 @@ def _ask_for_place(part: Part, held: str | None, columns: Sequence[Profile]) -> 
         if held
     ]
     no = ProposedChoice("No, the access is the same in these rows", "Username", AS_PROPOSED)
-    part.questions = [*part.questions, OpenQuestion(text, [*choices, no])]
+    part.ask(text, *choices, no)
 
 
 def _field_held(part: Part) -> str | None:

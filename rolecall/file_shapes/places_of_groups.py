@@ -9,7 +9,7 @@ from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.read_files import ReadFile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 # A column of groups, followed by columns of places, as places.py writes it.
 _WITH_PLACES = re.compile(r"\{([^{}|]+)\}((?:\{[^{}|]+\|unless\([^{}|]+\)\|prefix\(: \)\})+)")
@@ -67,4 +67,4 @@ def _ask(view: View, part: Part, header: str, places: Sequence[str], other: Read
     )
     no = ProposedChoice(f"No, {header} alone", "Username", AS_PROPOSED)
     yes = ProposedChoice(f"Yes, add {place} to the names", "join.Group", pattern)
-    part.questions = [*part.questions, OpenQuestion(text, [no, yes])]
+    part.ask(text, no, yes)

@@ -9,7 +9,7 @@ from rolecall.file_shapes.header_names import names_of, words_of
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 _REALMS = ["host", "domain", "realm", "client", "mandant", "tenant", "userdirectory", "userdomain", "logindomain"]
 _LOGINS = ("user", "login", "name", "grantee")
@@ -82,7 +82,7 @@ def ask_for_granted_accounts(files: Iterable[tuple[View, list[Part]]]) -> None:
             text = f"{shown} in {login.header} are granted to accounts, as roles are. Leave them out of the accounts?"
             leave_out = ProposedChoice("Yes, they are roles", SKIP_ROWS, SEPARATOR.join((login.header, "is", *roles)))
             keep = ProposedChoice("No, they are accounts", SKIP_ROWS, login.header)
-            part.questions = [*part.questions, OpenQuestion(text, [leave_out, keep])]
+            part.ask(text, leave_out, keep)
 
 
 def _granted(view: View, part: Part) -> list[Profile]:

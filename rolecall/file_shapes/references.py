@@ -13,7 +13,7 @@ from rolecall.file_shapes.header_names import names_access
 from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 from rolecall.file_shapes.statuses import inactive_rows
 from rolecall.file_shapes.values import read_rows
 
@@ -38,7 +38,7 @@ def ask_for_references(files: Iterable[tuple[View, list[Part]]]) -> None:
                         "If not, add the accounts to the members of these groups in the file."
                     )
                     choice = ProposedChoice("Yes, without them", "Username", AS_PROPOSED)
-                    part.questions = [*part.questions, OpenQuestion(text, [choice])]
+                    part.ask(text, choice)
 
 
 def _memberships(view: View, users: Part, column: Profile, number: Profile, names: Profile) -> str:
@@ -73,7 +73,7 @@ def ask_for_ids(groups: Part, id: str, name: str) -> None:
     groups.fields["Description"] = Meaning(name, "Description", 0.8, f"it names the groups, and {id} identifies them")
     text = f"The memberships name groups by {id}, not by {name}. Name the groups by {id}, with {name} as description?"
     choice = ProposedChoice(f"Yes, by {id}", "Username", AS_PROPOSED)
-    groups.questions = [*groups.questions, OpenQuestion(text, [choice])]
+    groups.ask(text, choice)
 
 
 def ask_for_names(view: View, parts: Iterable[Part], unread: Sequence[tuple[str, View]]) -> None:
@@ -92,7 +92,7 @@ def ask_for_names(view: View, parts: Iterable[Part], unread: Sequence[tuple[str,
                 f"(column {_name_of(column, found[1])}), which is not read. Import with the IDs as names?"
             )
             choice = ProposedChoice("Yes, with the IDs", "Username", AS_PROPOSED)
-            part.questions = [*part.questions, OpenQuestion(text, [choice])]
+            part.ask(text, choice)
 
 
 def ask_for_unread_lists(view: View, parts: Sequence[Part], unread: Sequence[tuple[str, View]]) -> None:
@@ -105,7 +105,7 @@ def ask_for_unread_lists(view: View, parts: Sequence[Part], unread: Sequence[tup
         if users and naming and any(map(names_access, (name, *other.table.headers))):
             text = f"The {name} names accounts (column {naming.header}) and may contain their access, but is not read"
             choice = ProposedChoice("Yes, without it", "Username", AS_PROPOSED)
-            users.questions = [*users.questions, OpenQuestion(f"{text}. Import without it?", [choice])]
+            users.ask(f"{text}. Import without it?", choice)
 
 
 def _names_accounts(column: Profile, accounts: Set[str]) -> bool:
@@ -142,7 +142,7 @@ def ask_for_inner_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
         header = part.fields["Username"].header
         leave_out = ProposedChoice("Yes, leave them out", SKIP_ROWS, SEPARATOR.join((header, "is", *inner)))
         keep = ProposedChoice("No, they are accounts", SKIP_ROWS, header)
-        part.questions = [*part.questions, OpenQuestion(text, [leave_out, keep])]
+        part.ask(text, leave_out, keep)
 
 
 def ask_for_same_names(files: Iterable[tuple[View, list[Part]]]) -> None:
@@ -159,7 +159,7 @@ def ask_for_same_names(files: Iterable[tuple[View, list[Part]]]) -> None:
             one = ProposedChoice("Yes, use the names", "Username", AS_PROPOSED)
             whole = ProposedChoice("No, use the distinguished names", "join.Group", origin.replace("|rdn", ""))
             # With distinguished names, a list that has the groups by other names would add each a second time.
-            part.questions = [*part.questions, OpenQuestion(text, [one] if has_groups else [one, whole])]
+            part.ask(text, *([one] if has_groups else [one, whole]))
 
 
 def _same_names(view: View, part: Part) -> list[str]:
@@ -206,7 +206,7 @@ def _place(column: Profile) -> str:
 def _ask_to_leave_out(part: Part, header: str, words: list[str], text: str) -> None:
     leave_out = ProposedChoice("Yes, leave them out", SKIP_ROWS, SEPARATOR.join((header, "is", *words)))
     keep = ProposedChoice("No, read them", SKIP_ROWS, header)
-    part.questions = [*part.questions, OpenQuestion(text, [leave_out, keep])]
+    part.ask(text, leave_out, keep)
 
 
 def _values(view: View, part: Part, field: str) -> list[str]:

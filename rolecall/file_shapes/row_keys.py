@@ -7,7 +7,7 @@ from rolecall.file_shapes.header_names import is_about_person, is_flag, is_name_
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 # Words in headers of keys, and of columns that may say what is permitted.
 _KEYS = {"id", "no", "nr", "number", "key", "guid", "uuid", "code", "index"}
@@ -52,7 +52,7 @@ def ask_for_row_key(view: View, part: Part) -> None:
     )
     choices = [ProposedChoice(f"Yes, {found.header} names the permission", "Permission", AS_PROPOSED)]
     choices += [ProposedChoice(f"No, {each} does", "Permission", each) for each in others[:_MOST_OFFERED]]
-    part.questions = [*part.questions, OpenQuestion(text, choices)]
+    part.ask(text, *choices)
 
 
 def names_grant(column: Profile) -> bool:

@@ -3,7 +3,7 @@
 from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.parts import Part
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 _SLASH = "/"
 _MOST_LOOKED_AT = 200
@@ -24,4 +24,4 @@ def split_slashes(part: Part, groups: Profile) -> None:
     text = f"{groups.header} has cells such as {next(iter(joined))}. Are these several groups? Proposed: yes."
     several = ProposedChoice("Yes, separated by a slash", "Username", AS_PROPOSED)
     one = ProposedChoice("No, the slash is part of the name", f"split.{groups.header}", "")
-    part.questions = [*part.questions, OpenQuestion(text, [several, one])]
+    part.ask(text, several, one)

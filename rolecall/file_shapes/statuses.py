@@ -20,7 +20,7 @@ from rolecall.file_shapes.header_words import DATED
 from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 from rolecall.file_shapes.values import proposed_meaning
 
 _ENDED = re.compile(
@@ -82,7 +82,7 @@ def _ask_for_state(view: View, part: Part) -> None:
             ProposedChoice(f"Yes, {yes} means not active", OPPOSITE, column.header),
             ProposedChoice("No, all accounts are active", "Active", AS_PROPOSED),
         ]
-        part.questions = [*part.questions, OpenQuestion(text, choices)]
+        part.ask(text, *choices)
         return
 
 
@@ -100,7 +100,7 @@ def _ask_for_shells(view: View, part: Part) -> None:
         ProposedChoice("No, they cannot log in", "Active", shell.header),
         ProposedChoice("Yes, all accounts are active", "Active", AS_PROPOSED),
     ]
-    part.questions = [*part.questions, OpenQuestion(text, choices)]
+    part.ask(text, *choices)
 
 
 def read_statuses(view: View, part: Part) -> None:
@@ -136,7 +136,7 @@ def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
         text = f"{best.header} and {', '.join(rest)} disagree about {rows}. Which column says who is active?"
         choices = [ProposedChoice(header, "Active", header) for header in (best.header, *rest)]
         all_of_them = ProposedChoice("Active only if all of them say so", "Active", AS_PROPOSED)
-        part.questions = [*part.questions, OpenQuestion(text, [*([all_of_them] if is_combined else []), *choices])]
+        part.ask(text, *([all_of_them] if is_combined else []), *choices)
     elif not is_combined:
         _ask_for_unread(part, best.header, [each for each in columns if each.header in others])
 
@@ -159,7 +159,7 @@ def _ask_for_unread(part: Part, best: str, others: Sequence[Profile]) -> None:
         header, word = unknown[0]
         text = f"{best} says who is active, and {header} is {word} in some rows. Which column says who is active?"
         choices = [ProposedChoice(each, "Active", each) for each in (best, header)]
-        part.questions = [*part.questions, OpenQuestion(text, choices)]
+        part.ask(text, *choices)
 
 
 def _doubtful_words(column: Profile) -> list[str]:
@@ -231,7 +231,7 @@ def _ask_for_past(view: View, part: Part, column: Profile, format: str) -> None:
         no = ProposedChoice("No", "Active", AS_PROPOSED)
         alone = [ProposedChoice(f"Yes, {each.header} alone counts", "Active", each.header) for each in columns]
         text = f"{column.header} has dates before today. Are these rows still active?"
-        part.questions = [*part.questions, OpenQuestion(text, [no, *alone])]
+        part.ask(text, no, *alone)
 
 
 def _possible_words(profile: Profile) -> list[str]:

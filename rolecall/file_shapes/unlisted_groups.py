@@ -10,7 +10,7 @@ from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.read_files import ReadFile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 from rolecall.file_shapes.values import read_rows
 
 _MOSTLY = 0.8
@@ -52,16 +52,18 @@ def _ask_for_groups(view: View | None, part: Part, listed: set[str]) -> None:
     columns = [_names(view, part, [header]) for header in part.columns_of_groups]
     named = min(columns, key=lambda names: _share(_missing(names, listed), names), default=[])
     missing = _missing(named, listed)
-    if missing and 2 * len(missing) <= len(named):
-        part.evidence.append(f"The list of groups does not have {some_of(missing, _MOST_NAMED)}, which are read too")
     if 2 * len(missing) <= len(named):
+        if missing:
+            part.evidence.append(
+                f"The list of groups does not have {some_of(missing, _MOST_NAMED)}, which are read too"
+            )
         return
     text = (
         f"The memberships name {counted(len(named), 'group')}, and the list of groups does not have "
         f"{_count(missing, named)}: {some_of(missing, _MOST_NAMED)}. Import them as further groups?"
     )
     choice = ProposedChoice("Yes, as further groups", "Username", AS_PROPOSED)
-    part.questions = [*part.questions, OpenQuestion(text, [choice])]
+    part.ask(text, choice)
 
 
 def _ask_for_holders(files: Sequence[ReadFile]) -> None:
@@ -84,7 +86,7 @@ def _ask_for_holders(files: Sequence[ReadFile]) -> None:
                 "permissions through a group. Import them nevertheless?"
             )
             choice = ProposedChoice("Yes, import them", "Permission", AS_PROPOSED)
-            held.questions = [*held.questions, OpenQuestion(text, [choice])]
+            held.ask(text, choice)
 
 
 def _missing(named: Sequence[str], listed: set[str]) -> list[str]:
@@ -119,7 +121,7 @@ def _ask_for_parents(view: View, part: Part, parent: Meaning, listed: set[str]) 
         shown = some_of(missing, _MOST_NAMED)
         text = f"{parent.header} names groups that the file does not list: {shown}. Import them as further groups?"
         choice = ProposedChoice("Yes, as further groups", "Username", AS_PROPOSED)
-    part.questions = [*part.questions, OpenQuestion(text, [choice])]
+    part.ask(text, choice)
 
 
 def _identifies(column: Profile, names: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from rolecall.file_shapes.header_names import is_feature, words_of
 from rolecall.file_shapes.header_words import LOCKS
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.shapes import ProposedChoice
 
 # Header words for counts and policies, such as the duration of a lock.
 _ABOUT_LOCKS = {"count", "counter", "attempts", "number", "threshold", "duration", "policy", "days", "minutes", "max"}
@@ -72,4 +72,4 @@ def _ask(part: Part, column: Profile, locked: list[str], open: list[str], filter
     pattern = f"{{{header}{unless}{filters}{f'|or({other})' if other else ''}}}"
     yes = f"Yes, by {header} or {other}" if other else f"Yes, by {header}"
     choices = [ProposedChoice(yes, "join.Locked", pattern), ProposedChoice("No", "Locked", AS_PROPOSED)]
-    part.questions = [*part.questions, OpenQuestion(text, choices)]
+    part.ask(text, *choices)

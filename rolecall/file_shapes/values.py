@@ -89,7 +89,7 @@ def _signs(column: Profile) -> set[str]:
 
 def _ask_for_order(part: Part, header: str, text: str) -> None:
     choices = [ProposedChoice(each.title(), f"dates.{header}", each) for each in ("day first", "month first")]
-    part.questions = [*part.questions, OpenQuestion(f"{header}: {text}", choices)]
+    part.ask(f"{header}: {text}", *choices)
 
 
 def _mixed_orders(column: Profile) -> str | None:
@@ -206,7 +206,7 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
     if field == "Active" and blank and 3 * blank < len(column.cells) and len(codes) > 1:
         text = f"{column.header} is blank in {counted(blank, 'row')}. Does a blank cell mean active?"
         choices = [ProposedChoice(each, f"values.{field}.", values[each]) for each in ("Yes", "No")]
-        part.questions = [*part.questions, OpenQuestion(text, choices)]
+        part.ask(text, *choices)
     if clear := _known_codes(column, values):
         part.shape.setdefault("values", {}).setdefault(field, {}).update(clear)
         part.evidence.append(f"{column.header} has A for active and I for inactive")
@@ -248,7 +248,7 @@ def _ask_for_words_of_others(view: View, part: Part, field: str, source: str) ->
                 part.shape.setdefault("values", {}).setdefault(field, {}).setdefault(word, values[guess])
             asked = question_about(header, word, field, values, guess)
             text = asked.text.replace("mean?", "mean if this column says who is active?")
-            part.questions = [*part.questions, OpenQuestion(text, asked.choices)]
+            part.ask(text, *asked.choices)
 
 
 def question_about(
