@@ -1,6 +1,7 @@
-"""Test the structure of the source: class names occur once, and functions stay short."""
+"""Test the structure of the source: class names occur once, functions stay short, and packages list their modules."""
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -35,3 +36,19 @@ def test_no_function_is_longer_than_forty_lines() -> None:
 
     assert len(functions) > 1000
     assert long == set()
+
+
+def test_package_that_lists_modules_lists_all_of_them() -> None:
+    usual = {"__init__", "routes", "actions", "queries", "shapes", "model"}
+    wrong, packages = {}, 0
+    for path in sorted((ROOT / "rolecall").rglob("__init__.py")):
+        text = ast.get_docstring(ast.parse(path.read_text())) or ""
+        rows = [line for line in text.splitlines() if re.match(r"\s*\w+\.py\b", line)]
+        listed = {name for row in rows for name in re.findall(r"\b(\w+)\.py\b", row)}
+        modules = {module.stem for module in path.parent.glob("*.py")}
+        packages += bool(listed)
+        if listed and (listed - modules or modules - usual - listed):
+            wrong[str(path.parent.relative_to(ROOT))] = (listed - modules, modules - usual - listed)
+
+    assert packages >= 10
+    assert wrong == {}

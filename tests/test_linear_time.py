@@ -16,22 +16,14 @@ from rolecall.applications.model import Content
 from rolecall.console.screens import drafts
 from rolecall.core.cycles import cycles
 from rolecall.core.json_paths import value_at
-from rolecall.file_shapes import (
-    ending,
-    groups_held,
-    header_names,
-    last_lines,
-    matrix_headers,
-    matrix_rows,
-    numbered_pairs,
-    profiles,
-    secret_values,
-    statuses,
-    unread_locks,
-)
+from rolecall.file_shapes.accounts import ending, statuses, unread_locks
+from rolecall.file_shapes.cells import groups_held, numbered_pairs
+from rolecall.file_shapes.columns import header_names, profiles, secret_values
+from rolecall.file_shapes.columns.profiles import Profile
+from rolecall.file_shapes.grants import matrix_headers, matrix_rows
 from rolecall.file_shapes.parts import Part, View, view_of
-from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.sample_table import SampleTable
+from rolecall.file_shapes.tables import last_lines
+from rolecall.file_shapes.tables.sample_table import SampleTable
 
 COLUMNS = [{"header": f"c{n}", "field": "Name"} for n in range(20_000)]
 PARTS = [{"content": content, "place": None, "columns": COLUMNS} for content in ("users", "groups")]

@@ -1,7 +1,7 @@
 """Carry out approved requests in the application itself, by SCIM or LDAP.
 
     model, shapes, queries, actions, routes    the carrier of an application, as configured, and its state
-    naming.py, planning.py                     plan the steps that the approved access of a request needs
+    request_facts.py, naming.py, planning.py   plan the steps that the approved access of a request needs
     scim.py, ldap.py, targets.py               one module per kind: make a change, unless the application has it already
     recording.py, carrying.py                  record each step before it is sent, and its response; resolve the request
     health.py                                  the problems and numbers that doctor and metrics report

@@ -2,9 +2,9 @@
 
 from rolecall.core.errors import Invalid
 from rolecall.core.files import Upload
-from rolecall.file_shapes.proposing import propose_in_child
-from rolecall.file_shapes.sample import sample_of
+from rolecall.file_shapes.files.proposing import propose_in_child
 from rolecall.file_shapes.shapes import ProposalDetail
+from rolecall.file_shapes.tables.sample import sample_of
 
 
 async def propose_upload(upload: Upload) -> ProposalDetail:

@@ -7,15 +7,14 @@ from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import FIELDS
 from rolecall.core.checking import Json
 from rolecall.core.errors import Invalid
-from rolecall.file_shapes.contents import HEADER_LINE
-from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
-from rolecall.file_shapes.group_names import GROUPS, read_as_groups
-from rolecall.file_shapes.groups_held import FILL_DOWN
-from rolecall.file_shapes.header_names import is_inverted
-from rolecall.file_shapes.matrix_rows import HEADERS_ACROSS, ROWS
-from rolecall.file_shapes.plain_names import CONTENT
+from rolecall.file_shapes.accounts.statuses import OPPOSITE
+from rolecall.file_shapes.cells.groups_held import FILL_DOWN
+from rolecall.file_shapes.choices import AS_PROPOSED, CONTENT, SEPARATOR, SKIP_ROWS
+from rolecall.file_shapes.columns.header_names import is_inverted
+from rolecall.file_shapes.files.contents import HEADER_LINE
+from rolecall.file_shapes.files.group_names import GROUPS, read_as_groups
+from rolecall.file_shapes.grants.matrix_rows import HEADERS_ACROSS, ROWS
 from rolecall.file_shapes.shapes import ContentProposal, FileProposal, OpenQuestion, ProposedChoice
-from rolecall.file_shapes.statuses import OPPOSITE
 
 # The options for a column besides fields: keep it as metadata, or ignore it.
 METADATA, IGNORED = "", "ignore"

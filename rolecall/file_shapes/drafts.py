@@ -24,9 +24,9 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.files import Store, Upload
-from rolecall.file_shapes.accounting import sections_of, use_again
+from rolecall.file_shapes.accounts.statuses import OPPOSITE
 from rolecall.file_shapes.as_access import BY_A_PERSON
-from rolecall.file_shapes.capitals import USERNAMES, lower_usernames
+from rolecall.file_shapes.choices import AS_PROPOSED, SEPARATOR
 from rolecall.file_shapes.draft_access import Place, decide_access, parts_by_place, section_at
 from rolecall.file_shapes.draft_answers import (
     FIELDS_ASKED,
@@ -39,18 +39,13 @@ from rolecall.file_shapes.draft_answers import (
     set_fields,
     split,
 )
-from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR
-from rolecall.file_shapes.group_names import GROUPS
-from rolecall.file_shapes.json_lists import WHOLE
-from rolecall.file_shapes.proposing import Reading, propose_in_child, understand_in_child
-from rolecall.file_shapes.sample import sample_of, stored_sample
-from rolecall.file_shapes.shapes import (
-    ContentProposal,
-    FileProposal,
-    ProposalDetail,
-    ProposedChoice,
-)
-from rolecall.file_shapes.statuses import OPPOSITE
+from rolecall.file_shapes.files.accounting import sections_of, use_again
+from rolecall.file_shapes.files.capitals import USERNAMES, lower_usernames
+from rolecall.file_shapes.files.group_names import GROUPS
+from rolecall.file_shapes.files.proposing import Reading, propose_in_child, understand_in_child
+from rolecall.file_shapes.shapes import ContentProposal, FileProposal, ProposalDetail, ProposedChoice
+from rolecall.file_shapes.tables.json_lists import WHOLE
+from rolecall.file_shapes.tables.sample import sample_of, stored_sample
 
 
 async def draft_upload(

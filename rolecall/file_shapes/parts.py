@@ -8,12 +8,12 @@ import msgspec
 
 from rolecall.applications.file_shape import columns_in
 from rolecall.applications.model import Content
-from rolecall.file_shapes.header_names import names_of, words_of
-from rolecall.file_shapes.header_words import HELD
-from rolecall.file_shapes.meanings import Meaning, assigned, by_header, meanings
-from rolecall.file_shapes.profiles import Profile, profiles_of
-from rolecall.file_shapes.sample_table import SampleTable
+from rolecall.file_shapes.columns.header_names import names_of, words_of
+from rolecall.file_shapes.columns.header_words import HELD
+from rolecall.file_shapes.columns.meanings import Meaning, assigned, by_header, meanings
+from rolecall.file_shapes.columns.profiles import Profile, profiles_of
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice, Understood
+from rolecall.file_shapes.tables.sample_table import SampleTable
 
 # The confidence in a content that is assumed because no rule recognizes the file.
 DOUBTFUL = 0.3

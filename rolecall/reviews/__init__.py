@@ -1,6 +1,7 @@
 """Access reviews: independent reviewers decide about imported access; later imports prove that access was removed.
 
-model, shapes, bodies, queries, routes            reviews and their items; item_queries.py lists items
+model, shapes, queries, routes                    reviews and their items
+bodies.py, item_queries.py                        request bodies, and the lists of items
 actions.py, opening.py, closing.py, reminding.py  draft, preview, open, close and cancel a review; remind reviewers
 population.py, equation.py, digests.py            take, count and hash what is reviewed
 reviewers.py, permitted.py, facts.py              who decides, who may decide, and facts for recommendations

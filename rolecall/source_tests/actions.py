@@ -13,7 +13,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
 from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.json_paths import flattened
-from rolecall.file_shapes.proposing import UnderstoodRows, read_in_child
+from rolecall.file_shapes.files.proposing import UnderstoodRows, read_in_child
 from rolecall.source_tests.shapes import SourceTest, TestedContent, UnderstoodContent
 from rolecall.sources import actions as sources
 from rolecall.sources import queries

@@ -7,7 +7,7 @@ import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
-from rolecall.file_shapes import proposing
+from rolecall.file_shapes.files import proposing
 from tests.application_imports.running import Imports
 from tests.builders import an_application
 from tests.file_shapes.test_bad_input import archive

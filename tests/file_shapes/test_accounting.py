@@ -19,10 +19,10 @@ from rolecall.application_imports.read.pattern_words import pattern_in_words
 from rolecall.application_imports.read.statements import STATED
 from rolecall.applications.file_shape import FILTERS, FileShape
 from rolecall.applications.model import Content
-from rolecall.file_shapes.accounting import BESIDE
-from rolecall.file_shapes.proposals import propose
-from rolecall.file_shapes.sample import Sample
+from rolecall.file_shapes.files.accounting import BESIDE
+from rolecall.file_shapes.files.proposals import propose
 from rolecall.file_shapes.shapes import ColumnAccount, FileProposal
+from rolecall.file_shapes.tables.sample import Sample
 from tests.application_imports.reading import read_files
 from tests.file_shapes.test_export_files import EXPECTED, FOLDER
 from tests.file_shapes.test_exports import proposed

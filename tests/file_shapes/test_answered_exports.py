@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from rolecall.file_shapes.capitals import USERNAMES, lower_usernames
 from rolecall.file_shapes.draft_answers import answer
+from rolecall.file_shapes.files.capitals import USERNAMES, lower_usernames
 from rolecall.file_shapes.shapes import FileProposal, ProposalDetail
 from tests.application_imports.reading import Outcome, read_files
 from tests.file_shapes.test_export_files import outcome

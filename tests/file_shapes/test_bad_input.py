@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rolecall.file_shapes.recognize import recognize
-from rolecall.file_shapes.sample import MOST_WHOLE, sample_of
-from rolecall.file_shapes.sample_table import MOST_ROWS, Unreadable
+from rolecall.file_shapes.tables.recognize import recognize
+from rolecall.file_shapes.tables.sample import MOST_WHOLE, sample_of
+from rolecall.file_shapes.tables.sample_table import MOST_ROWS, Unreadable
 from tests.file_shapes.test_exports import proposed
 
 TOO_DEEP = "the file is JSON that is nested too deeply; export a list of records"

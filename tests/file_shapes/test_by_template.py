@@ -7,9 +7,9 @@ import pytest
 
 from rolecall.applications.model import Content
 from rolecall.file_shapes.draft_answers import answer
-from rolecall.file_shapes.proposals import Template, propose
-from rolecall.file_shapes.sample import sample_of
+from rolecall.file_shapes.files.proposals import Template, propose
 from rolecall.file_shapes.shapes import ContentProposal
+from rolecall.file_shapes.tables.sample import sample_of
 from tests.application_imports.reading import read_file
 
 MEMBERS = {"name": "Members", "content": "memberships", "isOptional": False, "isMultiple": False, "encoding": None}

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from rolecall.applications.model import Content
-from rolecall.file_shapes.capitals import USERNAMES, lower_usernames
 from rolecall.file_shapes.draft_answers import answer
+from rolecall.file_shapes.files.capitals import USERNAMES, lower_usernames
 from rolecall.file_shapes.shapes import ProposalDetail
 from tests.application_imports.reading import Outcome, read_files
 from tests.file_shapes.test_export_files import FOLDER, outcome

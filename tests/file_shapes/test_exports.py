@@ -6,9 +6,9 @@ The files have the headers, words and peculiarities of public exports, with inve
 from pathlib import Path
 from typing import Any
 
-from rolecall.file_shapes.proposals import propose
-from rolecall.file_shapes.sample import sample_of
+from rolecall.file_shapes.files.proposals import propose
 from rolecall.file_shapes.shapes import ProposalDetail
+from rolecall.file_shapes.tables.sample import sample_of
 from tests.application_imports.reading import Outcome, Text, read_files
 
 

@@ -7,11 +7,11 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from rolecall.file_shapes import proposals, proposing
-from rolecall.file_shapes.contents import parts_of
+from rolecall.file_shapes.files import proposals, proposing
+from rolecall.file_shapes.files.contents import parts_of
+from rolecall.file_shapes.files.read_files import ReadFile
 from rolecall.file_shapes.parts import Part, View
-from rolecall.file_shapes.read_files import ReadFile
-from rolecall.file_shapes.sample import Sample
+from rolecall.file_shapes.tables.sample import Sample
 
 FILES = {"users": b"username,status\nada,Active\n", "faulty": b"username,faulty secret\nbob,hunter2\n"}
 SAMPLES = [Sample(name, len(text), text) for name, text in FILES.items()]

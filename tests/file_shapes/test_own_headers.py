@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from rolecall.file_shapes.proposals import Chosen, propose
-from rolecall.file_shapes.sample import sample_of
+from rolecall.file_shapes.files.proposals import Chosen, propose
+from rolecall.file_shapes.tables.sample import sample_of
 from tests.application_imports.read.test_exports import by_template
 from tests.application_imports.reading import read_file
 from tests.file_shapes.test_exports import imported, proposed

@@ -8,8 +8,8 @@ import pytest
 
 from rolecall.applications.model import Content
 from rolecall.file_shapes.draft_answers import decided_again
-from rolecall.file_shapes.proposals import Chosen, propose
-from rolecall.file_shapes.sample import sample_of
+from rolecall.file_shapes.files.proposals import Chosen, propose
+from rolecall.file_shapes.tables.sample import sample_of
 from tests.application_imports.reading import read_files
 from tests.file_shapes.test_export_files import FOLDER
 from tests.file_shapes.test_exports import contents, imported, proposed

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.file_shapes.proposals import Chosen, propose
-from rolecall.file_shapes.sample import sample_of
+from rolecall.file_shapes.files.proposals import Chosen, propose
+from rolecall.file_shapes.tables.sample import sample_of
 from tests.application_imports.reading import read_files
 from tests.file_shapes.test_exports import imported, proposed
 from tests.file_shapes.test_more_exports import workbook

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from rolecall.applications.model import Content
+from rolecall.file_shapes.choices import AS_PROPOSED
 from rolecall.file_shapes.draft_answers import answer
-from rolecall.file_shapes.ending import AS_PROPOSED
-from rolecall.file_shapes.proposals import Chosen, propose
-from rolecall.file_shapes.sample import sample_of
+from rolecall.file_shapes.files.proposals import Chosen, propose
+from rolecall.file_shapes.tables.sample import sample_of
 from tests.application_imports.reading import Outcome, read_files
 from tests.file_shapes.test_exports import imported, proposed
 

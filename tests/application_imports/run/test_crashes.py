@@ -12,7 +12,7 @@ from rolecall.application_imports.run.job import BuildOutcome, Job
 from rolecall.core import clock
 from rolecall.core.errors import Invalid
 from rolecall.core.files import Store
-from rolecall.file_shapes import proposing
+from rolecall.file_shapes.files import proposing
 
 
 def _crash(*_: object) -> None:

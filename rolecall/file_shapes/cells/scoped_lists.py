@@ -1,0 +1,54 @@
+"""Read roles from a list of objects, each with the place where its role applies, such as a database."""
+
+from rolecall.core.nested_json import decode_nested
+from rolecall.file_shapes.columns.header_names import names_of
+from rolecall.file_shapes.columns.header_words import SCOPES
+from rolecall.file_shapes.columns.profiles import Profile
+from rolecall.file_shapes.parts import Part, View
+
+_PLACES = SCOPES | {
+    "db", "namespace", "realm", "organization", "organisation", "site", "domain", "environment", "space",
+}  # fmt: skip
+# Words in names of members that name the place of a role, such as teamSlug.
+PLACE_WORDS = _PLACES | {"team", "group", "org", "account", "zone"}
+_FORMATS = ("JSON", "JSON lines")
+
+
+def name_with_scope(view: View, part: Part, groups: Profile) -> bool:
+    """Use group names such as `shop: reader` if roles of one name belong to different places; return whether they do.
+
+    Read a record for each entry of the list: two columns of lists would not show which role belongs to which place.
+    """
+    outer, _, member = groups.header.partition("[].")
+    records = view.table.records or ""
+    if not member or "[]" in f"{records}{member}" or records == "$" or view.table.format not in _FORMATS:
+        return False
+    scope = _scope_of(view, groups, outer, member)
+    if scope is None:
+        return False
+    part.fields.pop("Group", None)
+    part.shape["records"] = f"{records}[].{outer}[]"
+    part.shape.setdefault("join", {})["Group"] = f"{{{outer}.{scope}|suffix(:)}} {{{outer}.{member}}}"
+    part.evidence.append(f"The same {member} occurs with several {outer}[].{scope}, so names of groups contain both")
+    return True
+
+
+def _scope_of(view: View, groups: Profile, outer: str, member: str) -> str | None:
+    """Return the member with the place that distinguishes objects of the same name; None if there is no such member."""
+    listed = view.by_header.get(outer) or groups
+    entries = [entry for cell in listed.cells for entry in entries_in(cell)]
+    members = dict.fromkeys(name for entry in entries for name in entry)
+    for scope in [each for each in members if each != member and _PLACES.intersection(names_of(each))]:
+        places = [entry.get(scope) for entry in entries]
+        pairs = {(str(entry.get(member)), str(place)) for entry, place in zip(entries, places, strict=True)}
+        texts = all(isinstance(place, str | None) for place in places) and any(places)
+        if texts and len(pairs) > len({name for name, _ in pairs}):
+            return scope
+    return None
+
+
+def entries_in(cell: str) -> list[dict[str, object]]:
+    """Return the objects in a cell with a JSON list of objects."""
+    if not cell.startswith("[{"):
+        return []
+    return [entry for entry in decode_nested(cell, list[object]) if isinstance(entry, dict)]

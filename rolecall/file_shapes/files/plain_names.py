@@ -1,0 +1,81 @@
+"""Ask whether rows with a name are groups if nothing in the files says so: they may be products, servers or tickets."""
+
+import re
+from collections.abc import Collection, Sequence
+
+from rolecall.applications.model import Content
+from rolecall.file_shapes.cells.groups_held import values_of
+from rolecall.file_shapes.choices import AS_PROPOSED, CONTENT
+from rolecall.file_shapes.columns.header_names import names_of
+from rolecall.file_shapes.columns.header_words import OF_GROUPS
+from rolecall.file_shapes.files.read_files import ReadFile
+from rolecall.file_shapes.grants.matrix_rows import are_roles
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+
+# Headers that may name anything.
+_ANYTHING = {"name", "displayname", "cn", "title", "label", "id", "key"}
+_GROUPS = re.compile(
+    r"group|grp|role|team|profile|permission|privilege|entitlement|membership|access|cohort|gruppe|rolle|grupo|gruppo"
+    r"|ruolo|groep|perfil",
+    re.IGNORECASE,
+)
+# Columns of groups, besides those with words for groups.
+_OF_GROUPS = {"members", "member", "membercount", "users", "usercount", "parent", "parents", "memberof", "objectclass"}
+
+
+def ask_for_groups(files: Sequence[ReadFile], chosen: Collection[str]) -> None:
+    """Ask what the rows of a file are if they are read as groups only because they have a name.
+
+    `chosen` has the names of the files whose content a person chose; do not ask about them.
+    """
+    named = _named_groups(files)
+    for file in files:
+        part = file.parts[0] if len(file.parts) == 1 else None
+        is_open = part is not None and part.content == Content.GROUPS and file.sample.name not in chosen
+        if not file.view or not part or not is_open or named & _values(file.view):
+            continue
+        if not _says_groups(file, file.view, part):
+            _ask(file.view, part)
+
+
+def _named_groups(files: Sequence[ReadFile]) -> set[str]:
+    """Return the groups that other contents name."""
+    found: set[str] = set()
+    for file in files:
+        for part in [each for each in file.parts if each.content != Content.GROUPS]:
+            for header in part.columns_of_groups:
+                split = part.shape.get("split", {}).get(header)
+                found.update(values_of(file.view.by_header[header], split) if file.view else ())
+    return found - {""}
+
+
+def _values(view: View) -> set[str]:
+    return {value for each in view.profiles if each.is_unique for value in each.distinct}
+
+
+def _says_groups(file: ReadFile, view: View, part: Part) -> bool:
+    """Return whether a header, most names, or the name of the file, sheet or list says that the rows are groups."""
+    group = part.fields.get("Group")
+    if group is None or names_of(group.header)[:1] == [] or names_of(group.header)[0] not in _ANYTHING:
+        return True
+    if are_roles(view.by_header[group.header].distinct):
+        return True
+    table, headers = view.table, [each.header for each in view.profiles]
+    places = (file.sample.name, table.records or "", table.sheet or "", table.name)
+    is_named = any(map(_GROUPS.search, (*places, *headers)))
+    return is_named or any(OF_GROUPS.union(_OF_GROUPS).intersection(names_of(header)) for header in headers)
+
+
+def _ask(view: View, part: Part) -> None:
+    header = part.fields["Group"].header
+    first = ", ".join(view.by_header[header].distinct[:3])
+    text = (
+        f"No header names accounts, groups or permissions. What are the rows of {header}, such as {first}? If they are "
+        "none of these, do not import the file."
+    )
+    choices = [
+        ProposedChoice("Groups or roles", "Username", AS_PROPOSED),
+        ProposedChoice("Accounts", CONTENT, Content.USERS),
+    ]
+    part.questions = [OpenQuestion(text, choices), *part.questions]

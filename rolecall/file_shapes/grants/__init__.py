@@ -1,0 +1,19 @@
+"""Rules about access: groups, memberships and permissions.
+
+access.py              files about access
+held.py                contents of a file of grants: the accounts in its rows, and rows that no longer apply
+ended_grants.py        columns that may say that a grant is not held
+denials.py             the column that says whether a row grants or denies
+conditions.py          conditions of grants
+places.py              where a role or permission applies
+objects.py             the object of a permission, such as a folder, a mailbox or a table
+members.py             records of groups with an inner list of members
+grants_by_kind.py      grants to users and groups without a header that names access
+group_permissions.py   what groups may do
+group_lists.py         lists of groups in JSON
+groups_with_members.py groups that list their members
+matrices.py            matrices with a column for each permission, group or user
+matrix_headers.py      what the headers of a matrix name
+matrix_rows.py         what the rows of a matrix are
+veza.py                payloads of Veza OAA
+"""
