@@ -52,9 +52,9 @@ def person(identity: str, as_of: str | None, output: Path | None, data_dir: Path
     """Write a person's access and its evidence to a zip file.
 
     IDENTITY is a full name, an e-mail, an employee ID or the id (GUID) of an identity. The file contains the access
-    with its reasons, personnel events, requests with approvals, imports with the digests of their files, audit entries
-    linked to the heads of their chains, a readable report, and `verify.py`, which checks these files and needs only
-    Python.
+    with its reasons, personnel events, requests with approvals, conflicts of duties with their exceptions, imports with
+    the digests of their files, audit entries linked to the heads of their chains, a readable report, and `verify.py`,
+    which checks these files and needs only Python.
 
     Example: `rolecall evidence person ada@example.com --as-of 2026-03-31 -o ada.zip`
     """

@@ -81,7 +81,7 @@ async def notifications_to_look_at(db: Db, now: datetime) -> list[Attention]:
     found = await health.problems(db, now)
     counted = [
         Attention(len(found.failing), "Channels that cannot send notifications", "/settings/notifications"),
-        Attention(len(found.refused), "Addresses that refused notifications", "/settings/outbox"),
+        Attention(len(found.refused), "Addresses that notifications probably did not reach", "/settings/outbox"),
         Attention(
             len(found.unwritten), "Notifications that could not be written", "/settings/outbox?outcome=unwritten"
         ),

@@ -112,7 +112,7 @@ async def _unused_accounts(db: Db, ids: Sequence[UUID], now: datetime) -> dict[U
            WHERE a.identity_id = ANY(%(ids)s) AND v.is_active AND v.last_login <> '' AND v.last_login < %(oldest)s
            GROUP BY a.identity_id""",
         ids=list(ids),
-        # Logins are stored as text in ISO 8601, which sorts by time.
+        # Last logins that the import could parse are stored as text in ISO 8601, which sorts by time.
         oldest=f"{now - _UNUSED_AFTER:%Y-%m-%dT%H:%M:%SZ}",
     )
     return dict(rows)

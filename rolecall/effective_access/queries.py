@@ -142,7 +142,7 @@ async def _entries(
 
 
 async def _accounts(db: Db, identity_id: UUID, as_of: datetime | None) -> list[tuple[Account, int | None]]:
-    """Return the identity's accounts, sorted by application; with `as_of`, also the number of the last import then."""
+    """Return accounts sorted by application, each with the number of the last import up to `as_of`; None without it."""
     if as_of is None:
         return [(account, None) for account in await accounts_queries.of_identity(db, identity_id)]
     return [(account, number) for account, number in await accounts_queries.of_identity_at(db, identity_id, as_of)]

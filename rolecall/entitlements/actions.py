@@ -70,7 +70,7 @@ async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> 
         return "Same as must not be this entitlement or one of its later names"
     if is_present:
         return "Same as must name an entitlement that the last import no longer shows"
-    return "Same as must name an entitlement that is not yet the former name of another one" if is_taken else None
+    return "Same as must name an entitlement that is not already the former name of another one" if is_taken else None
 
 
 async def _take_over(db: Db, id: UUID, former: UUID) -> None:

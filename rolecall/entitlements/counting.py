@@ -58,7 +58,10 @@ async def counts_now(db: Db, ids: Sequence[UUID], *, keep: bool = True) -> dict[
 
 
 class PastHolders(msgspec.Struct, frozen=True):
-    """How many accounts and identities held an entitlement at a past moment; for a group, also its rating then."""
+    """How many accounts and identities held an entitlement at a past moment; for a group, also its rating.
+
+    Imported ratings are those of that moment; curated ratings are those of today.
+    """
 
     holders: HolderCounts
     risk_rating: Level | None

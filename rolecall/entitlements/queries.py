@@ -274,7 +274,7 @@ async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) 
     """List the entitlements that were present at a past moment, including those of applications archived later."""
     conditions, values = _conditions(filters)
     rows = f"FROM {ENTITLEMENTS_AT} AS e {_JOINS} WHERE true{conditions}"
-    # Do not compute the ratings of groups here: the query of the holder counts returns them.
+    # Do not compute the ratings of groups here: the query that counts the holders returns them.
     columns = _COLUMNS.replace("e.risk_rating", "CASE WHEN e.kind = 'Group' THEN 'None' ELSE e.risk_rating END")
     if not filters.are_stored():
         items = f"SELECT {columns} {rows} ORDER BY e.name_key"

@@ -4,6 +4,6 @@
 AS_PROPOSED = ""
 # The key of a choice that reads a file as another content.
 CONTENT = "content"
-# The key of a choice that says which rows to leave out. Its value consists of parts, joined by SEPARATOR: a column and
-# a date format (rows with past dates), a column, `is` and words (rows with these words), or only a column (no rows).
+# The key of a choice that says which rows to leave out. Its value is a column and a date format (rows with past dates);
+# a column, `is` and words (rows with these words); or only a column (no rows). SEPARATOR joins the parts.
 SKIP_ROWS, SEPARATOR = "skipRowsWhere", "\x1f"

@@ -169,7 +169,7 @@ async def _address_message(client: aiosmtplib.SMTP, sender: str, to: str) -> tup
         return await _rejected(client, error)
     except (aiosmtplib.SMTPException, OSError) as error:
         # No text was sent yet, so another attempt cannot produce a duplicate.
-        return MessageOutcome.DEFERRED, f"The mail server disconnected: {error}"[:LONGEST_RESPONSE]
+        return MessageOutcome.DEFERRED, f"The connection to the mail server failed: {error}"[:LONGEST_RESPONSE]
     return None
 
 
@@ -179,7 +179,7 @@ async def _send_content(client: aiosmtplib.SMTP, content: bytes) -> tuple[Messag
     except aiosmtplib.SMTPResponseException as error:
         return await _rejected(client, error)
     except (aiosmtplib.SMTPException, OSError) as error:
-        said = f"The mail server disconnected while the text was being sent: {error}"
+        said = f"The connection to the mail server failed while the message was being sent: {error}"
         return MessageOutcome.UNKNOWN, said[:LONGEST_RESPONSE]
     return MessageOutcome.SENT, f"{answer.code} {answer.message}"[:LONGEST_RESPONSE]
 

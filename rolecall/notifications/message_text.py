@@ -85,7 +85,7 @@ DEFAULTS = {
     NotificationKind.SCHEDULE_FAILED: ("Scheduled: {{ what }} failed", "Reason: {{ result }}"),
     NotificationKind.WEBHOOK_FAILING: (
         "{{ what }}: {{ result }}",
-        "Check the receiver. The webhook lists each attempt.",
+        "Check the receiver. The webhook's page lists its deliveries, and each delivery lists its attempts.",
     ),
     NotificationKind.CHANNEL_FAILING: ("{{ what }} cannot be sent", "Reason: {{ result }}"),
     NotificationKind.CONFLICT_OPENED: (

@@ -78,7 +78,7 @@ class MessageOutcome(StrEnum):
     SENT = "sent"
     # Kept in the outbox and not sent, because the transport is `Outbox`.
     KEPT = "kept"
-    # The server asked for a later attempt, such as for greylisting, or disconnected before the text was sent.
+    # The server asked for a later attempt, as for greylisting, or the connection failed before the message was sent.
     DEFERRED = "deferred"
     REFUSED = "refused"
     # The server could not be used, for example because of a wrong password. The message is not at fault.

@@ -59,8 +59,8 @@ async def _lock_reviews(db: Db, which: str, **params: object) -> None:
 async def _await_proof(db: Db, request_id: UUID, now: datetime) -> None:
     """Record that a request was completed and now waits for an import that proves the removal.
 
-    An import that completes a request may still show the access, because a request counts a disabled account as one
-    without access.
+    The import that verified the request may not be that proof: it verifies the removal even if the account is only
+    disabled, and then still shows the access.
     """
     rows = await fetch_rows(
         db, "SELECT id FROM review_items WHERE request_id = %(request)s AND status = 'Flagged'", request=request_id

@@ -142,7 +142,7 @@ async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> 
     await require_not_below(db, item.id)
     await _require_not_passed_on(db, item, body.identity_id)
     if why := await permitted.obstacle_to(db, item.id, [await own_id(db, caller)]):
-        raise Conflict(f"This person cannot choose the reviewer of this item. {why}; ask another administrator")
+        raise Conflict(f"{caller.name} cannot choose the reviewer of this item. {why}; ask another administrator")
     await require_can_review(db, item, body.identity_id, facts.now)
     new = NewReviewer(item.id, body.identity_id, f"{caller.name} reassigned it: {body.comment}")
     await move_items(db, caller, await queries.plan_of(db, item.review_id), [new], item.stage, facts.now)

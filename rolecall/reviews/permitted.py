@@ -50,7 +50,7 @@ async def _reviewer(db: Db, caller: Caller, given: UUID | None) -> UUID:
             raise Invalid.on("reviewerId", _TOKEN)
         return caller.id
     if caller.is_person and given != caller.id and not await may_act_for(db, caller, given):
-        raise Conflict("You can decide only your own items and those of people for whom you stand in")
+        raise Conflict("You can decide only items assigned to you or to people for whom you stand in")
     return given
 
 

@@ -91,8 +91,9 @@ CREATE OR REPLACE TRIGGER keep_past AFTER UPDATE ON access_requests REFERENCING 
 CREATE OR REPLACE FUNCTION shows_requests(i application_imports) RETURNS boolean STABLE LANGUAGE sql RETURN
     i.status = 'Finished' AND NOT EXISTS (SELECT FROM import_runs u WHERE u.import_id = i.id AND u.rollback_to IS NOT NULL);
 
--- Return whether imports cannot yet show what a request gives or takes. This is true while the request is neither completed nor canceled, and
--- after its completion until an import is created that can show it (shows_requests).
+-- Return whether imports cannot yet show what a request gives or takes. This is true while the request is neither
+-- completed nor canceled. After its completion, it is true until an import that was created since then has finished; a
+-- rollback does not count (shows_requests).
 CREATE OR REPLACE FUNCTION is_unshown(r access_requests) RETURNS boolean STABLE LANGUAGE sql RETURN
     r.status <> 'Canceled' AND (r.status <> 'Completed' OR NOT EXISTS (
         SELECT FROM application_imports i

@@ -274,7 +274,10 @@ async def take_changes(db: Db, application_id: UUID) -> bool:
 
 
 def _name_key(target: PushTarget, resource: Resource) -> str:
-    """Return the name, normalized at least as far as in an import, so that an import cannot equate two pushed names."""
+    """Return the normalized name, which must be unique among the pushed users or groups of an application.
+
+    It ignores at least every difference that an import ignores, so that an import cannot merge two pushed names.
+    """
     return name_key(str(resource[target.kind.naming]))
 
 

@@ -43,7 +43,7 @@ def service_provider(config: Config) -> Resource:
                 # Of the types in RFC 7643, section 5, only this one means a bearer token.
                 "type": "oauthbearertoken",
                 "name": "Bearer token",
-                "description": "A SCIM token of the application, in the header Authorization",
+                "description": "A SCIM token of the application, in the Authorization header",
                 "primary": True,
             }
         ],

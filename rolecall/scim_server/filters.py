@@ -255,7 +255,7 @@ OF_TEXTS = (CompareOperator.CO, CompareOperator.SW, CompareOperator.EW)
 
 
 def compares(term: Comparison, found: object) -> bool:
-    """Compare as `SqlFilter` does in SQL: a string with the text of any value, other values only with their type."""
+    """Compare as `SqlFilter` does in SQL: a string with the text of any value, other values only within their type."""
     wanted = term.value
     if isinstance(wanted, str):
         # Entra writes roles[primary eq "True"].

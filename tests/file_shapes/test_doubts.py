@@ -179,7 +179,7 @@ def test_state_of_a_grant_beside_the_state_of_the_account_becomes_a_question(tmp
         "bob,true,itil,Active\nbob,true,catalog,Requested\ncy,false,itil,Active\n"
     )
 
-    assert asked(tmp_path, export=text) == ["state: is the access in rows with Requested held?"]
+    assert asked(tmp_path, export=text) == ["state: do rows with Requested give access?"]
     assert imported(tmp_path, export=text).inactive == {"cy"}
 
 
@@ -226,7 +226,7 @@ def test_manager_is_not_the_place_of_a_permission(tmp_path: Path) -> None:
 def test_grants_that_are_not_valid_are_asked_about(tmp_path: Path, header: str) -> None:
     text = f"GRANTEE,PRIVILEGE,{header}\nADA,SELECT,TRUE\nADA,INSERT,FALSE\nBOB,SELECT,TRUE\n"
 
-    assert asked(tmp_path, export=text) == [f"{header}: is the access in rows with FALSE held?"]
+    assert asked(tmp_path, export=text) == [f"{header}: do rows with FALSE give access?"]
 
 
 def test_rows_without_a_holder_are_asked_about(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_state_of_what_is_held_is_asked_about(tmp_path: Path) -> None:
 
     for header in ("Pool,Entitlement,Entitlement Type,Enabled", "Team,Member,Member Type,Enabled"):
         lines = [header, *(f"{place},{name},{kind},{states[place]}" for place, name, kind in _ROWS)]
-        assert "Is the access in rows with False held?" in str(asked(tmp_path, export="\n".join(lines)))
+        assert "Do rows with False give access?" in str(asked(tmp_path, export="\n".join(lines)))
         assert imported(tmp_path, export="\n".join(lines)).inactive == set()
 
 
@@ -129,5 +129,5 @@ def test_column_that_may_end_grants_is_asked_about(tmp_path: Path, header: str, 
 
     (question,) = asked(tmp_path, export=export)
 
-    assert f"the access in rows with {not_held or 'a blank'} held?" in question
+    assert f"rows with {not_held or 'a blank'} give access?" in question
     assert set(imported(tmp_path, export=export).rows("permissions", "permission")) == {"Office", "Lab"}

@@ -93,7 +93,7 @@ def test_roles_of_users_groups_and_applications_are_read(tmp_path: Path) -> None
         ("app", "", "Directory", "Backup"),
         ("bob@x.com", "", "Unit", "Admin"),
     ]
-    assert asked(tmp_path, export=text) == ["Status: is the access in rows with Eligible held?"]
+    assert asked(tmp_path, export=text) == ["Status: do rows with Eligible give access?"]
 
 
 def test_special_identities_are_groups(tmp_path: Path) -> None:

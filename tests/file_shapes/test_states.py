@@ -157,7 +157,7 @@ def test_grants_that_ended_are_left_out(tmp_path: Path, header: str, on: str, of
 def test_eligible_assignments_become_a_question(tmp_path: Path) -> None:
     text = "User,Role,Assignment State\nada,Admin,Active\nbob,Audit,Eligible\n"
 
-    assert asked(tmp_path, export=text) == ["Assignment State: is the access in rows with Eligible held?"]
+    assert asked(tmp_path, export=text) == ["Assignment State: do rows with Eligible give access?"]
 
 
 def test_contradicting_states_of_an_account_are_rejected(tmp_path: Path) -> None:

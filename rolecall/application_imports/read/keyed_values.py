@@ -149,7 +149,7 @@ def _found_in_map(path: Path, value: Object) -> Iterator[_Found]:
 def _found_in_object(path: Path, value: Object, naming: Sequence[str]) -> Iterator[_Found]:
     """Find the name of a thing with its level, or the access in an object that maps names to access.
 
-    Without a name of its own, a thing has the name that leads to it: `{"staff": {"id": 7}}`.
+    Without a name of its own, a thing is named by the keys that lead to it, such as `staff` in `{"staff": {"id": 7}}`.
     """
     named = _naming_member(value, naming)
     levels = [name for name, inner in value.items() if _is_level_of_thing(name, inner) and name != named]

@@ -18,7 +18,7 @@ _ENTRY = re.compile(
 # An indented list of attributes below a name, as some programs print it. In LDIF, such a line would continue the name.
 _INDENTED = re.compile(rb"^dn:[^\n]*\n {2,}[a-z]\w*: ", re.IGNORECASE | re.MULTILINE)
 _LOOKED_AT = 4096
-# Lines around a code block of Markdown.
+# An opening or closing fence of a Markdown code block.
 _FENCE = re.compile(r"(?:`{3,}|~{3,}) *\w*")
 
 # Names in the lines that ldapsearch prints after the entries.

@@ -193,7 +193,10 @@ def _names_in(column: Profile) -> _Names:
 
 
 class _Taken:
-    """An index of the names in the columns read so far, by value and by header words: there may be thousands."""
+    """An index of the names in the columns read so far, by value and by header words.
+
+    It avoids comparing each column with all others, because a file may have thousands of columns.
+    """
 
     def __init__(self) -> None:
         self._kinds: dict[str, set[frozenset[str]]] = {}

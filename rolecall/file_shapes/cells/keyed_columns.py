@@ -79,7 +79,8 @@ def ask_for_unread_states(view: View, part: Part) -> None:
     for column in [view.by_header[each] for each in listed if each in view.by_header]:
         unread = _unread_texts(part, column)
         states = [name for name, texts in unread.items() if _may_end(name, texts)]
-        # If only one column has groups, their names contain the place, or each name has only one.
+        # Ask about places only if several columns have groups: for a single column, `name_with_scope` has decided
+        # whether the names of groups contain the place.
         others = [name for name, texts in unread.items() if texts and words_of(name) & PLACE_WORDS]
         places = [name for name in others if len(part.columns_of_groups) > 1]
         if states:

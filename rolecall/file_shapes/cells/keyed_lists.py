@@ -25,10 +25,10 @@ def find_keyed_lists(view: View) -> list[Part]:
         return []
     are_groups = names_access(path.removesuffix(MEMBERS))
     holder, held = ("access", "key") if are_groups else ("key", "access")
-    why = f"the object {path.removesuffix(MEMBERS)} maps names to access"
+    why = f"the object {path.removesuffix(MEMBERS)} maps names to {'members' if are_groups else 'access'}"
     username, group = Meaning(holder, "Username", 0.5, why), Meaning(held, "Group", 0.5, why)
     shape: dict[str, Any] = {"split": {"access": JSON}}
-    evidence = [f"{held} names the groups of {holder}: {why}"]
+    evidence = [f"{held} has the names of groups, {holder} the names of their members: {why}"]
     pairs = Part(Content.MEMBERSHIPS, {"Username": username, "Group": group}, shape, 0.5, evidence)
     ignore = {"ignore": ["access"]}
     if are_groups:

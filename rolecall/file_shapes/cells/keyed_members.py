@@ -34,9 +34,12 @@ def read_keyed_members(part: Part, naming: Profile, members: Profile) -> None:
     elif pairs:
         del part.fields["Group"]
         join |= {"Username": after, "Group": f"{{{naming.header}}}{BETWEEN}{before}"}
-        otherwise = f"If {_listed(names)} are the members, swap before and after in join.Username and join.Group"
+        otherwise = "If not, exchange the filters before and after in join.Username and join.Group"
         choices = [ProposedChoice(f"Yes, {_listed(values)} are members", "join.Username", after)]
-        text = f"{members.header}: are {_listed(values)} members, with roles such as {names[0]}? {otherwise}"
+        text = (
+            f"{members.header} lists {values[0]} under {names[0]}. Are {_listed(values)} members, and "
+            f"{_listed(names)} their roles? {otherwise}"
+        )
         part.ask(text, *choices)
 
 

@@ -13,9 +13,9 @@ _UNITED = ("ignore", "openQuestions")
 
 
 def file_groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
-    """Return the file groups. Files with the same first content share one; if their columns differ, set `problem`.
+    """Return the file groups. Files with the same first content share one if one mapping fits them.
 
-    Of files with the same content, the one that is recognized best decides about the columns.
+    The group starts from the file that is recognized best; a file that does not fit it gets a `problem`.
     """
     groups: dict[Content, dict[str, Any]] = {}
     first: dict[Content, ReadFile] = {}

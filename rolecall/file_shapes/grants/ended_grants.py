@@ -62,4 +62,4 @@ def ask_if_held(part: Part, header: str, words: Sequence[str]) -> None:
         ProposedChoice(f"No, leave out {named}", SKIP_ROWS, SEPARATOR.join((header, "is", *words))),
         ProposedChoice(f"Yes, read {named}", SKIP_ROWS, header),
     ]
-    part.ask(f"{header}: is the access in rows with {named} held?", *choices)
+    part.ask(f"{header}: do rows with {named} give access?", *choices)

@@ -107,7 +107,7 @@ def _ask_for_states(part: Part, states: Sequence[Profile]) -> None:
         ended = [word for word in column.distinct if ACTIVE.get(fold(word), is_opposite) == is_opposite]
         if ended:
             words = ", ".join(ended)
-            text = f"{column.header} is not read as the state of accounts. Is the access in rows with {words} held?"
+            text = f"{column.header} is not read as the state of accounts. Do rows with {words} give access?"
             leave_out = SEPARATOR.join((column.header, "is", *ended))
             choices = [
                 ProposedChoice("Yes, read all rows", SKIP_ROWS, column.header),

@@ -167,7 +167,7 @@ def _ask_for_state(view: View, part: Part) -> None:
         what = "not about the account" if is_around else "read as the state of the account"
         text = (
             f"{state.header} is {what if part.holder else 'not about accounts'}. "
-            f"Is the access in rows with {', '.join(ended)} held?"
+            f"Do rows with {', '.join(ended)} give access?"
         )
         choices = [
             ProposedChoice("Yes, read all rows", SKIP_ROWS, state.header),
