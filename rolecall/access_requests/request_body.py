@@ -84,7 +84,7 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
 
 
 async def problems_without_target(db: Db, raw: Json, facts: Facts) -> list[Problem]:
-    """Return the problems of a body that names no identity and no group, except that it names none."""
+    """Return the problems of a body without an identity or group, apart from the problem that both are missing."""
     facts = await with_mentioned_applications(db, facts, raw)
     _, problems = await read_request(db, raw, facts)
     try:

@@ -99,7 +99,7 @@ NO_ACCESS = {*_all("", _NO), "-", "–", "—", "none", "n/a", "✗", "✘", "�
 # What systems write in place of the name of a group or permission if there is none.
 NOTHING_HELD = (
     "none", "*none", "(none)", "<none>", "[none]", "-none-", "- none -", "--none--", "-- none --", "n/a", "na", "-",
-    "--", "null", "nogroup", "*n", "no role", "no roles", "no group", "no groups", "unassigned", *_NONE,
+    "--", "null", "nogroup", "*n", "no role", "no roles", "no group", "no groups", "unassigned", "unlicensed", *_NONE,
 )  # fmt: skip
 # The names of roles and levels that give no access.
 REFUSES = ("no access", "noaccess", "no_access", "no-access", "kein zugriff", "aucun accès", "sin acceso")

@@ -142,7 +142,10 @@ async def _entries(
 
 
 async def _accounts(db: Db, identity_id: UUID, as_of: datetime | None) -> list[tuple[Account, int | None]]:
-    """Return accounts sorted by application, each with the number of the last import up to `as_of`; None without it."""
+    """Return accounts sorted by application, each with the number of the last import up to `as_of`.
+
+    If `as_of` is None, the numbers are None too.
+    """
     if as_of is None:
         return [(account, None) for account in await accounts_queries.of_identity(db, identity_id)]
     return [(account, number) for account, number in await accounts_queries.of_identity_at(db, identity_id, as_of)]

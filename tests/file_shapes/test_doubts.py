@@ -305,7 +305,7 @@ def test_exception_behind_a_comma_is_no_name_of_its_own(tmp_path: Path, header: 
 
 def test_rows_that_cannot_be_read_are_stated_to_fail_the_import(tmp_path: Path) -> None:
     text = "login,name,status\nada,Ada Byron,Active\nbob,Bob Kahn,Inactive\ncy,Cy Dee,Parked\ndi,Di Eck,Parked\n"
-    why = "An import as proposed would fail, unless it leaves out such rows: line 4: Active is Parked"
+    why = "An import as proposed would fail because of line 4: Active is Parked"
 
     assert why in "\n".join(stated(tmp_path, "users", text))
     assert not any("would fail" in line for line in stated(tmp_path, "users", text.partition("cy,")[0]))
@@ -315,4 +315,6 @@ def test_rows_that_contradict_each_other_are_stated_to_fail_the_import(tmp_path:
     text = "username,display_name,status\nada,Ada,Active\nada,Ada,Inactive\nbob,Bob,Active\n"
     why = "line 3: line 2 has the same Username with other values"
 
-    assert f"An import as proposed would fail, unless it leaves out such rows: {why}" in stated(tmp_path, "users", text)
+    assert f"An import as proposed would fail because of {why}, unless it leaves out such rows" in stated(
+        tmp_path, "users", text
+    )

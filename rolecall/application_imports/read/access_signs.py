@@ -45,7 +45,7 @@ _ACCESS_IN_HEADERS = ACCESS_WORDS | {
     "perm", "priv", "grp", "grps", "profile", "authority", "authorization", "scope", "licence", "admin",
     "administrator", "superuser", "capability", "grant", "policy", "responsibility", "clearance", "rolle", "gruppe",
     "berechtigung", "recht", "droit", "permiso", "rol", "grupo", "grupos", "groupe", "groupes", "ruolo", "gruppo",
-    "groname", "template", "templates", "course", "courses", "cohort", "cohorts",
+    "groname", "template", "templates", "course", "courses", "cohort", "cohorts", "product", "products", "addon",
 }  # fmt: skip
 # Header words about a person, an organization or the record itself. A column whose header has such a word, but no word
 # about access, contains no access.
@@ -84,7 +84,8 @@ _MOST_LEVELS, _MOST_WORDS, _LONGEST = 6, 5, 60
 
 def sign_of_access(header: str, cells: Iterable[str]) -> Sign | None:
     """Return why a column may contain access, or None if nothing suggests it."""
-    values = [cell.strip() for cell in cells if cell.strip() not in _BLANK]
+    stripped = [cell.strip() for cell in cells]
+    rows, values = len(stripped), [cell for cell in stripped if cell not in _BLANK]
     words = {word.lower() for word in _WORD.findall(without_accents(header))}
     if not values or looks_secret(header):
         return None
@@ -106,10 +107,12 @@ def sign_of_access(header: str, cells: Iterable[str]) -> Sign | None:
         return found
     if all(_is_plain(each[:_LONGEST]) for each in values):
         return Sign.NAMES if is_named and _repeats(values) else None
-    is_short = all(len(each) <= _LONGEST and len(each.split()) <= _MOST_WORDS for each in values)
+    counts = Counter(values)
+    is_short = all(len(each) <= _LONGEST and (len(each.split()) <= _MOST_WORDS or counts[each] > 1) for each in values)
     if plain & _NO_LEVEL and 1 < len(plain) <= _MOST_LEVELS and is_short:
         return Sign.LEVELS
-    is_repeated = _repeats(values) and len(plain) > 1
+    # If all rows have the same value, it does not tell who has access.
+    is_repeated = _repeats(values) and (len(plain) > 1 or len(values) < rows)
     return Sign.NAMES if is_named or (is_short and is_repeated and not words & FLAG_WORDS) else None
 
 
@@ -145,8 +148,10 @@ def _listed(values: Sequence[str]) -> Sign | None:
     inside = [value[1:-1] if value[0] + value[-1] in ("[]", "{}") else value for value in values]
     for separator in _SEPARATORS:
         lists = [[part.strip() for part in value.split(separator) if part.strip()] for value in inside]
+        # Sentences rarely occur twice; long names do.
+        once = {part for part, count in Counter(part for each in lists for part in each).items() if count == 1}
         is_text = separator == "," and (
-            any(len(part.split()) > _MOST_WORDS for each in lists for part in each)
+            any(len(part.split()) > _MOST_WORDS for part in once)
             or all(_DECIMAL.fullmatch(value) or _DISTINGUISHED.match(value) for value in inside)
         )
         if _is_shared(lists) and any(len(each) > 1 for each in lists) and not is_text:

@@ -205,7 +205,7 @@ def _may_be_access(name: str, value: object) -> bool:
 
 
 def only_describes(name: str) -> bool:
-    """Return whether a member of a thing, such as `url`, says nothing about access or whether it is in force."""
+    """Return whether a member such as `url` only describes an object, and says nothing about access or its status."""
     return fold(name) in OF_THINGS - {"status", "state", "level"}
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from rolecall.application_imports.read.accounting import left_out_in_words
 from rolecall.application_imports.read.column_uses import beside
 from rolecall.application_imports.read.columns import ALIASES, lay_out
-from rolecall.application_imports.read.doubtful_accounts import doubtful_accounts
+from rolecall.application_imports.read.doubtful_accounts import doubtful_accounts, doubtful_names
 from rolecall.application_imports.read.keyed_values import BETWEEN, keyed_values, object_in
 from rolecall.application_imports.read.pattern_words import pattern_in_words
 from rolecall.application_imports.read.rows import FileRows
@@ -252,6 +252,7 @@ def _derived(table: ReadTable) -> Iterator[str]:
         names = table.read.frame.get_column("username").unique(maintain_order=True)
         names = names.filter(names != "")
         yield f"The file has no list of users: these rows name {derived_in_words(len(names), names)}"
+        yield from doubtful_names(names)
         source = _source(table, "Username") or ""
         if same_header(source) == _GRANTEE:
             yield f"{source} may name roles too, which would become accounts. Add the list of users to tell them apart"

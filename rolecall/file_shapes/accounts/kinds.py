@@ -19,7 +19,9 @@ _GROUPS = re.compile(
     r"group|role|team|^share$|special ?identit|well-?known|anonymous|^everyone$|gruppe|grupo|gruppo", re.IGNORECASE
 )
 _USERS = re.compile(
-    r"user|account|principal|person|login|member|benutzer|utilisateur|usuario|utente|gebruiker", re.IGNORECASE
+    r"user|account|principal|person|login|member|^guest$|^internal$|^external$"
+    r"|benutzer|utilisateur|usuario|utente|gebruiker",
+    re.IGNORECASE,
 )
 # Values that can only be kinds of holders, as `fold` returns them. Other words, such as Application, may also be kinds
 # of what is held.
@@ -31,7 +33,7 @@ _ONLY_GROUPS = {
     "group", "groups", "g", "securitygroup", "adgroup", "domaingroup", "localgroup", "usergroup", "role", "roles",
     "gruppe", "groupe", "grupo", "gruppo", "groep",
 }  # fmt: skip
-# Classes of accounts of services in Active Directory, such as msDS-GroupManagedServiceAccount.
+# Classes of managed service accounts in Active Directory, such as msDS-GroupManagedServiceAccount.
 _SERVICE = re.compile(r"(?:group)?managed ?service ?account", re.IGNORECASE)
 KIND = {"type", "kind", "typ", "tipo"}
 # Headers of kinds such as U/G.

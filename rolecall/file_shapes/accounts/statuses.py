@@ -27,7 +27,8 @@ from rolecall.file_shapes.shapes import ProposedChoice
 _ENDED = re.compile(
     r"(?:deactivat|disabl|delet|revok|lock|suspend|archiv|block)\w{0,40}[ _-]*(?:date|on|at|time)\b", re.IGNORECASE
 )
-# Headers of removal dates. Dates of locks are not included: a locked account may have been unlocked again.
+# Headers that say when an account was deactivated or deleted. Unlike in `_ENDED`, locks, blocks and revocations are
+# not included: a locked account may have been unlocked again.
 _REMOVED = re.compile(r"(?:deactivat|delet|suspend|archiv|disabl)\w{0,40}[ _-]*(?:date|on|at|time)\b", re.IGNORECASE)
 _HAS_DIGIT = re.compile(r"\d")
 # The maximum score of a column that is recognized as a status only by its values.

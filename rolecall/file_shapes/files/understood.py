@@ -81,7 +81,8 @@ def _failure(found: ReadTable) -> list[str]:
     if not rejects:
         return []
     more = f" (and {counted(len(rejects) - 1, 'more malformed row')})" if len(rejects) > 1 else ""
-    return [f"{_WOULD_FAIL}, unless it leaves out such rows: line {rejects[0].line}: {rejects[0].reason}{more}"]
+    first = f"line {rejects[0].line}: {rejects[0].reason}{more}"
+    return [f"{_WOULD_FAIL} because of {first}, unless it leaves out such rows"]
 
 
 def _usernames(found: ReadTable) -> dict[str, int] | None:

@@ -177,7 +177,7 @@ def _common_separator(one: Profile, other: Profile) -> str | None:
 
 
 def _with_users_and_roles(view: View, part: Part, role: Meaning | None) -> list[Part]:
-    """Return the permissions with their users, and with memberships of the users in the roles and groups beside."""
+    """Return the permissions, their users, and the memberships of the users in roles and groups from other columns."""
     roles = _roles_beside(view, part, role)
     parts = [
         *with_users(view.without(roles) if len(roles) > 1 else view, part),
