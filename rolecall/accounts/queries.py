@@ -43,7 +43,7 @@ def _group_item(row: Sequence[Any]) -> GroupItem:
 
 
 _THEN = "v.from_import <= %(as_of)s AND (v.until_import IS NULL OR v.until_import > %(as_of)s)"
-# An application's accounts change only with an import, so the pages can be stored.
+# The list of an application's accounts changes only with an import, so its page starts can be stored.
 ACCOUNTS = FrozenListing(
     columns=_ACCOUNT_ITEM.format(match="a"),
     rows=f"""FROM accounts a JOIN account_versions v ON v.account_number = a.number AND {_THEN}

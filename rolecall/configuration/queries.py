@@ -209,7 +209,7 @@ async def entitlement_id(db: Db, application_id: str, entry: Json) -> UUID | Non
 
 
 async def ids_by_name(db: Db, table: str, names: Iterable[Any]) -> dict[str, UUID]:
-    """Map each of these names to the id of the record that has this name; ignore new names in drafts."""
+    """Map each of these names to the id of the record with this name; ignore renamings that are not committed yet."""
     # Deleted webhooks and reports stay in their tables, but their names can be used again.
     alive = " AND deleted_on IS NULL" if table in ("webhooks", "reports") else ""
     # The name of the table comes from constants, never from the document.

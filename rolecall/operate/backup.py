@@ -223,7 +223,7 @@ def _nobodys(info: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _put_back(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
-    """Restore a file and compare its checksum with the one in the database."""
+    """Restore a file, if its checksum is the one in the database."""
     folder = store.folder / "incoming"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # `mkdir` gives parent folders the default mode; with the usual umask other users can read them.

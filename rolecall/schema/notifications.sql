@@ -1,7 +1,8 @@
 -- Insert notifications in the transaction of the change that they report, so that none is lost.
 --
--- The comment of a function names the change and the people to notify. The function of a trigger is followed by its triggers, and a Python
--- statement that fires a trigger names it in a comment. The other functions are called by Python code and by other functions.
+-- The comment of a trigger function names the change and the people to notify, and its triggers follow it. A Python
+-- statement that fires a trigger names it in a comment. The other functions are called by Python code and by other
+-- functions.
 
 -- Return the person or token that writes this transaction, or null.
 CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN
@@ -142,6 +143,7 @@ CREATE OR REPLACE TRIGGER notify_of_canceled_event AFTER UPDATE OF status ON per
 CREATE OR REPLACE TRIGGER notify_of_return_date AFTER UPDATE OF needed_until ON personnel_events FOR EACH ROW
     WHEN (NEW.type = 'Absence' AND NEW.needed_until IS DISTINCT FROM OLD.needed_until) EXECUTE FUNCTION notify_of_personnel_events('Return Date');
 
+-- When a personnel event is assigned, notify the assignee, unless they made the change.
 CREATE OR REPLACE FUNCTION notify_of_assigned_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT person FROM people_to_notify(NEW.assignee_id) AS person WHERE person IS DISTINCT FROM author_id()),

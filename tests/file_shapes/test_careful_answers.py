@@ -44,7 +44,7 @@ def _answer(proposal: ProposalDetail, at: int, groups: list[Any], labels: tuple[
 
 
 def test_expired_membership_of_a_group_is_left_out_and_its_account_stays_active(tmp_path: Path) -> None:
-    labels = ("Yes, state alone counts", "No, leave them out", "No, leave out awaiting")
+    labels = ("Yes, state alone counts", "No, leave them out", "No, leave out rows with awaiting")
 
     found = answered(tmp_path, ["gitlab-members-of-two-pages.json"], *labels)
 

@@ -70,6 +70,6 @@ def _ask(part: Part, column: Profile, locked: list[str], open: list[str], filter
     text = f"{header} is {shown} for {count}, but is not read. Does this mean locked?"
     unless = "".join(f"|unless({header}={word})" for word in open)
     pattern = f"{{{header}{unless}{filters}{f'|or({other})' if other else ''}}}"
-    yes = f"Yes, by {header} or {other}" if other else f"Yes, by {header}"
+    yes = f"Yes, read {header} and {other}" if other else f"Yes, read {header}"
     choices = [ProposedChoice(yes, "join.Locked", pattern), ProposedChoice("No", "Locked", AS_PROPOSED)]
     part.ask(text, *choices)

@@ -35,7 +35,7 @@ _STEM = 5
 _MOSTLY = 0.5
 # If at most this many rows have a value, it may be the same in all of them by coincidence.
 _FEW = 2
-# Words in headers that say in which form a group is named, such as by its ID.
+# Words in headers that say how a group is named, such as by its ID.
 NAMING = {"id", "name", "code", "dn", "no", "number", "key", "display", "email", "mail", "address", "path", "guid"}
 # The members of an object that name or identify it, best first.
 _OF_OBJECTS = [*NAMING_OBJECTS, *IDENTIFYING]

@@ -218,7 +218,7 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
 
 
 def _known_codes(column: Profile, values: Mapping[str, str]) -> dict[str, str]:
-    """Return the meanings of A and I, which are clear beside each other in a status column with codes."""
+    """Return the meanings of A and I if a status column has both and only one-character codes, or else nothing."""
     codes = {fold(word) for word in column.distinct}
     is_coded = codes >= {"a", "i"} and max(map(len, codes)) == 1
     if not is_coded or not _STATUS.search(without_accents(same_header(column.header))):

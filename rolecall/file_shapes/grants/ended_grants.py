@@ -59,7 +59,7 @@ def ask_if_held(part: Part, header: str, words: Sequence[str]) -> None:
     """Ask whether people hold the access in rows with one of these words."""
     named = ", ".join(word or "a blank" for word in words)
     choices = [
-        ProposedChoice(f"No, leave out {named}", SKIP_ROWS, SEPARATOR.join((header, "is", *words))),
-        ProposedChoice(f"Yes, read {named}", SKIP_ROWS, header),
+        ProposedChoice(f"No, leave out rows with {named}", SKIP_ROWS, SEPARATOR.join((header, "is", *words))),
+        ProposedChoice(f"Yes, read rows with {named}", SKIP_ROWS, header),
     ]
     part.ask(f"{header}: do rows with {named} give access?", *choices)

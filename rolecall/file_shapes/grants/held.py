@@ -224,8 +224,9 @@ def _around(view: View, holder: str) -> list[str]:
 def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     """Return the users of a file that has one row for each grant, or None if the rows do not describe them.
 
-    Return them in any case if rows are left out (`is_narrowed`), or if accounts and grants each have a last day. If a
-    column is certainly the state of the account and differs between its rows, the import rejects them.
+    If rows are left out (`is_narrowed`), or accounts and grants each have a last day, return users even if no column
+    describes them. A column that is certainly the state of the account is read even if it differs between rows of one
+    account; the import then rejects the later rows that differ.
     """
     if held.holder is None:
         return None
