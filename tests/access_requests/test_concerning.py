@@ -159,6 +159,18 @@ async def test_list_over_the_limit_keeps_the_newest(db: Db, scene: Scene, monkey
     assert page.total_count == 2
 
 
+async def test_of_one_person_the_newest_requests_are_listed(
+    db: Db, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests_of_person, "MOST_LISTED", 2)
+    eve = await an_identity(db, "Eve", "Adams")
+    made = [await an_access_request(db, identity_id=eve, application_id=scene.payroll) for _ in range(3)]
+
+    page = await concerning(db, 1, await caller_of(db, eve))
+
+    assert [item.id for item in page.items] == [made[2], made[1]]
+
+
 async def test_owner_sees_every_request_of_their_application_whatever_the_limit(
     db: Db, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -368,7 +368,8 @@ async def test_reopened_request_is_checked_against_a_rule_added_meanwhile(
     await let_the_worker_work(config)
     assert (await get(client, made["id"]))["status"] == "Resolved"
 
-    await client.post(f"{URL}/{made['id']}/reopen", json={})
+    reopened = (await client.post(f"{URL}/{made['id']}/reopen", json={})).json()
+    assert reopened["status"] == "Open"
     await let_the_worker_work(config)
 
     assert (await get(client, made["id"]))["status"] == "Canceled"

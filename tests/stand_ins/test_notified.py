@@ -124,6 +124,31 @@ async def test_notification_of_a_former_stand_in_is_not_current(db: Db, config: 
     ]
 
 
+async def test_only_rules_without_a_reviewer_who_can_respond_get_further_reviewers(db: Db) -> None:
+    company = await a_company(db)
+    await a_leave(db, company.grace)
+    await a_stand_in(db, company.grace, company.ada)
+    sam = await an_identity(db, "Sam", "Else", supervisorId=str(await an_identity(db, "Rosa", "Roe")))
+    request = await ask(db, company)
+    await execute(
+        db,
+        """INSERT INTO responses (request_id, type, rule, position, response, reason, reviewer_id, reviewer_name, asked)
+           SELECT request_id, type, rule + 1, position, response, reason, %(sam)s, 'Sam Else', asked FROM responses
+           WHERE request_id = %(request)s AND type = 'Approve'""",
+        request=request,
+        sam=sam,
+    )
+
+    await let_time_pass(db)
+
+    rows = await fetch_rows(
+        db,
+        "SELECT rule, reviewer_name FROM responses WHERE request_id = %(id)s AND type = 'Approve' ORDER BY 1, position",
+        id=request,
+    )
+    assert rows == [(0, "Grace Hopper"), (0, "Alan Turing"), (1, "Sam Else")]
+
+
 async def test_request_whose_reviewer_is_on_leave_waits_for_the_supervisor_without_escalation(db: Db) -> None:
     company = await a_company(db)
     await a_leave(db, company.grace)
