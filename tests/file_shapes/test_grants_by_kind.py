@@ -31,6 +31,8 @@ def table(header: str, user: str = "User", group: str = "Group") -> str:
         ("Permission,Granted To,Type", "Account", "Role"),
         ("Role,Assigned Account,Account Type", "User", "Security Group"),
         ("Application,Benutzer oder Gruppe,Typ", "Benutzer", "Gruppe"),
+        ("Permission,Granted To,Type", "Internal", "SharePointGroup"),
+        ("Permission,Granted To,Type", "Guest", "SecurityGroup"),
     ],
 )
 def test_kind_says_which_holders_are_groups(tmp_path: Path, header: str, user: str, group: str) -> None:

@@ -52,6 +52,21 @@ def test_roles_without_a_place_keep_their_names(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "shop: read"), ("ada", "hr: read"), ("bob", "root"), ("bob", "read")}
 
 
+def test_roles_keep_their_places_beside_another_column_of_groups(tmp_path: Path) -> None:
+    users = [
+        {"username": name, "email": f"{name}@x.com", "roles": [{"name": "admin", "site": site}], "team": team}
+        for name, site, team in (("ada", "north", "Ops"), ("bob", "south", "Ops"), ("cy", "east", "Lab"))
+    ]
+
+    assert imported(tmp_path, export=json.dumps(users)).memberships == {
+        ("ada", "north: admin"),
+        ("bob", "south: admin"),
+        ("cy", "east: admin"),
+    }
+    (file,) = proposed(tmp_path, export=json.dumps(users)).files
+    assert "Memberships are read only from roles[].name, not from team" in file.contents[0].evidence
+
+
 def test_all_columns_of_scoped_roles_are_accounted_for(tmp_path: Path) -> None:
     users = [
         {"username": name, "email": f"{name}@x.com", "roles": [{"name": "admin", "site": site}]}
@@ -64,6 +79,18 @@ def test_all_columns_of_scoped_roles_are_accounted_for(tmp_path: Path) -> None:
         "roles[].site": "read",
         "roles[].name": "read",
     }
+
+
+def test_members_whose_names_say_that_they_left_are_named(tmp_path: Path) -> None:
+    members = {
+        "Payroll": "Ada Byron (10231)\nBob Kahn (10316) (Terminated)",
+        "Sales": "Cy Dee (10401)\nAda Byron (10231)",
+    }
+    text = "\n".join(["Group,Members", *(f'{group},"{names}"' for group, names in members.items()), ""])
+
+    assert "1 account is active, but its name says otherwise: Bob Kahn (10316) (Terminated)" in statements(
+        tmp_path, text
+    )
 
 
 def test_special_values_in_a_cell_are_a_list(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from rolecall.file_shapes.cells.groups_held import (
 )
 from rolecall.file_shapes.cells.links import has_urls
 from rolecall.file_shapes.cells.numbered_pairs import Numbered, NumberedPairs, add_pairs, ask_for_details
-from rolecall.file_shapes.cells.scoped_lists import name_with_scope
+from rolecall.file_shapes.cells.scoped_lists import name_with_scope, scope_of
 from rolecall.file_shapes.cells.slashes import split_slashes
 from rolecall.file_shapes.columns.header_languages import TRANSLATED
 from rolecall.file_shapes.columns.header_names import (
@@ -68,6 +68,8 @@ def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list
     lists = one_for_each_object(lists)
     lists = sorted(lists, key=_rank_of_list)
     held, numbered = held_together(lists), numbered_groups(everything)
+    # A list of roles with places has a record for each entry, so no other column can be read with it.
+    held = next(([each] for each in held if scope_of(view, each)), held)
     granted = [each for each in view.profiles if _lists_permissions(each, users.fields)][:1]
     read = numbered or [each.header for each in held]
     if rest := ", ".join(each.header for each in lists if each.header not in read):

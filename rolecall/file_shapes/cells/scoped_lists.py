@@ -19,22 +19,23 @@ def name_with_scope(view: View, part: Part, groups: Profile) -> bool:
 
     Read a record for each entry of the list: two columns of lists would not show which role belongs to which place.
     """
-    outer, _, member = groups.header.partition("[].")
-    records = view.table.records or ""
-    if not member or "[]" in f"{records}{member}" or records == "$" or view.table.format not in _FORMATS:
-        return False
-    scope = _scope_of(view, groups, outer, member)
+    scope = scope_of(view, groups)
     if scope is None:
         return False
+    outer, _, member = groups.header.partition("[].")
     part.fields.pop("Group", None)
-    part.shape["records"] = f"{records}[].{outer}[]"
+    part.shape["records"] = f"{view.table.records or ''}[].{outer}[]"
     part.shape.setdefault("join", {})["Group"] = f"{{{outer}.{scope}|suffix(:)}} {{{outer}.{member}}}"
     part.evidence.append(f"The same {member} occurs with several {outer}[].{scope}, so names of groups contain both")
     return True
 
 
-def _scope_of(view: View, groups: Profile, outer: str, member: str) -> str | None:
+def scope_of(view: View, groups: Profile) -> str | None:
     """Return the member with the place that distinguishes objects of the same name; None if there is no such member."""
+    outer, _, member = groups.header.partition("[].")
+    records = view.table.records or ""
+    if not member or "[]" in f"{records}{member}" or records == "$" or view.table.format not in _FORMATS:
+        return None
     listed = view.by_header.get(outer) or groups
     entries = [entry for cell in listed.cells for entry in entries_in(cell)]
     members = dict.fromkeys(name for entry in entries for name in entry)
