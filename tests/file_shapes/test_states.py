@@ -160,6 +160,13 @@ def test_eligible_assignments_become_a_question(tmp_path: Path) -> None:
     assert asked(tmp_path, export=text) == ["Assignment State: do rows with Eligible give access?"]
 
 
+def test_state_that_only_grants_can_have_is_not_that_of_the_account(tmp_path: Path) -> None:
+    text = "user,role,state\nAda Byron,clerk,Active\nAda Byron,buyer,Active\nBob Kahn,clerk,Requested\n"
+
+    assert asked(tmp_path, export=text) == ["state: do rows with Requested give access?"]
+    assert imported(tmp_path, export=text).active == {"Ada Byron", "Bob Kahn"}
+
+
 def test_contradicting_states_of_an_account_are_rejected(tmp_path: Path) -> None:
     text = "User Name,Full Name,Groups,Enabled\nada,Ada Byron,Fin,Yes\nbob,Bob Kahn,Fin,No\nada,Ada Dup,Ops,No\n"
 

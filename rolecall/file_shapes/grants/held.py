@@ -33,6 +33,8 @@ _IDS = {"principalid", "objectid", "userid", "memberid", "granteeid", "assigneei
 # Columns with another name of the holder, used if there is no ID.
 _NAMES = {"displayname", "principalname", "principaldisplayname", "membername"}
 
+# States that a grant can have, but an account cannot, as `fold` returns them.
+_ONLY_GRANTS = {"eligible", "requested", "granted"}
 # Words in headers that name an account.
 ACCOUNTS = {"account", "user", "login", "principal", "assignee", "member"}
 _OF_ACCOUNTS = ACCOUNTS | {"enabled", "disabled", "locked", "suspended", "blocked"}
@@ -190,7 +192,7 @@ def _state_of_grants(view: View, part: Part) -> Profile | None:
     if state is None or state.score <= _SURE or _is_of_account(state.header) or part.holder is None:
         return None
     column = view.by_header[state.header]
-    is_of_grants = "eligible" in {fold(word) for word in column.distinct}
+    is_of_grants = not _ONLY_GRANTS.isdisjoint(map(fold, column.distinct))
     return column if is_of_grants or not depends_on(column, view.by_header[part.holder]) else None
 
 
