@@ -95,7 +95,7 @@ def _key_problems(body: CarrierBody) -> Iterator[Problem]:
             yield Problem("changedAttributes", f"{name} is not among the attributes; add it there")
         # The brake does not count a Change, so a Change must not be able to disable accounts.
         if name.lower() == (body.active_attribute or _SCIM_ACTIVE).lower():
-            yield Problem("changedAttributes", f"{name} disables accounts; only a Suspend or a Remove may change it")
+            yield Problem("changedAttributes", f"{name} disables accounts, so a Change must not set it; remove it here")
     yield from credential_problems(body, body.secret)
 
 

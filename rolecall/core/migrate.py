@@ -1,7 +1,7 @@
 """Bring a database to this version: numbered migrations, each applied once, then repeatable files (`core/schema.py`).
 
-Both run under one lock, so that several processes may start at once. Migrations create tables and indexes and move
-data; functions, triggers and views are in `rolecall/schema`.
+Both run under one lock, so that several processes may start at once. Migrations create tables and indexes, with the few
+functions whose results these store, and move data; other functions, triggers and views are in `rolecall/schema`.
 """
 
 import hashlib
@@ -73,7 +73,10 @@ def lock_migrations(db: psycopg.Connection) -> None:
 
 
 async def is_current(db: Db) -> bool:
-    """Return whether this program can run on the database; a newer schema is fine, because migrations only add."""
+    """Return whether the database is not older than this program.
+
+    A newer schema is fine, because a migration keeps the columns that the previous version uses (docs/upgrading.md).
+    """
     behind, _ = await differences(db)
     return not behind
 

@@ -72,7 +72,7 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "a way around the brake",
         {**SCIM, "attributes": {"active": "false"}, "changedAttributes": ["active"]},
         "changedAttributes",
-        "only a Suspend or a Remove",
+        "so a Change must not set it",
     ),
     ("no secret", {**SCIM, "secret": None}, "secretRef", "Enter the secret, or a secret reference such as env:"),
     ("a negative limit", {**SCIM, "removalsPerHour": -1}, "removalsPerHour", "at least 0"),

@@ -26,7 +26,7 @@ _TRAILER = {"search", "result", "control", "pagedresults"}
 
 
 def is_ldif(text: bytes) -> bool:
-    """Return whether a text has entries of LDIF. `read_ldif` refuses other text above the first entry."""
+    """Return whether a text contains LDIF entries, perhaps below other text, which `read_ldif` refuses."""
     if _INDENTED.search(text[:_LOOKED_AT]):
         return False
     return _BEGINS.match(text) is not None or _ENTRY.search(text[:_LOOKED_AT]) is not None

@@ -13,7 +13,7 @@ from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
 
 
 async def run_next_dry_run(pool: Pool, config: Config, _: datetime) -> bool:
-    """Run the oldest unfinished dry run that no other worker runs; return whether to look for another one."""
+    """Run the oldest unfinished dry run that no other worker is running; return whether to look for another one."""
     async with pool.connection() as db:
         rows = await fetch_rows(
             db, "SELECT id FROM dry_runs WHERE status IN ('Pending', 'Running') ORDER BY created_at"

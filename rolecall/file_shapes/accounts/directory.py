@@ -90,7 +90,7 @@ def end_by_role(view: View, part: Part) -> None:
 
 
 def placeholders(members: Profile) -> list[str]:
-    """Return the members that are placeholders: they are in every group, and outside the folders of other members.
+    """Return the members that are placeholders: they are in every group, and outside the containers of other members.
 
     Directories require that a group has a member, so programs add one that does not exist.
     """
@@ -98,9 +98,9 @@ def placeholders(members: Profile) -> list[str]:
     if len(lists) < _LEAST_GROUPS or not members.distinguished_names:
         return []
     always = set.intersection(*lists)
-    folders = {_folder(name) for each in lists for name in each - always}
-    return sorted(name for name in always if folders and _folder(name) not in folders)
+    containers = {_container(name) for each in lists for name in each - always}
+    return sorted(name for name in always if containers and _container(name) not in containers)
 
 
-def _folder(name: str) -> str:
+def _container(name: str) -> str:
     return name.partition(",")[2].strip().lower()

@@ -146,7 +146,7 @@ def ask_for_inner_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
 
 
 def ask_for_same_names(files: Iterable[tuple[View, list[Part]]]) -> None:
-    """Ask whether groups with the same name in different folders of a directory are one group."""
+    """Ask whether groups with the same name in different containers of a directory are one group."""
     parts = [(view, part) for view, parts in files for part in parts]
     has_groups = any(part.content == Content.GROUPS for _, part in parts)
     for view, part in parts:

@@ -40,7 +40,7 @@ def name_of_groups(view: View) -> Meaning | None:
 
 
 def ask_if_roles(view: View, name: str) -> list[OpenQuestion]:
-    """Ask whether the rows are roles if only a column such as Role Type says so."""
+    """Ask whether the rows are roles, if the only sign of this is a column such as Role Type."""
     kind = _kind_of_roles(view)
     if kind is None or _is_listed(view):
         return []
