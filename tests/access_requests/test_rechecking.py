@@ -13,7 +13,7 @@ from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.ids import new_id
 from tests.access_requests.test_evading_separation import to_group
 from tests.access_requests.test_separation import BOTH, URL, approvers, ask, conflicts
-from tests.builders import an_access_model, an_application, an_identity
+from tests.builders import a_token, an_access_model, an_application, an_identity
 from tests.duties.separating import Company, a_company, a_duty, finish_again, join, leave
 from tests.holdings import an_account
 from tests.nesting import some_groups
@@ -245,6 +245,26 @@ async def test_request_made_while_a_duty_covered_nothing_is_checked_when_it_is_a
 
     assert (approved["status"], await conflicts(client, approved)) == ("Pending", [("Approve", BOTH)])
     assert "Hana Makinen" in approvers(approved)
+
+
+async def test_owner_of_the_token_that_made_a_request_does_not_approve_its_new_conflict(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    duty = f"/api/duties/{company.release}"
+    patterns = (await client.get(duty)).json()["patterns"]
+    await client.patch(duty, json={"patterns": [{"permission": "Nothing"}]})
+    token = await a_token(db, owner=company.owner, scopes=["access-requests:write"])
+    privileges = [{"header": "Group", "permission": "Approvers"}]
+    body = {"action": "Add", "applicationId": str(company.ledger), "identityId": str(company.noor)}
+    headers = {"Authorization": f"Bearer {token.secret}"}
+    made = (await client.post(URL, json={**body, "privileges": privileges}, headers=headers)).json()
+    await client.patch(duty, json={"patterns": patterns})
+
+    approved = await approve(client, made["id"])
+
+    assert (approved["status"], await conflicts(client, approved)) == ("Pending", [("Approve", BOTH)])
+    assert "Hana Makinen" not in approvers(approved)
 
 
 async def test_conflict_that_the_owner_approved_is_not_asked_about_again(
