@@ -13,6 +13,7 @@ from rolecall.file_shapes.tables.sample import sample_of
 from tests.application_imports.reading import read_files
 from tests.file_shapes.test_export_files import FOLDER
 from tests.file_shapes.test_exports import contents, imported, proposed
+from tests.file_shapes.test_states import asked
 
 
 def test_dates_are_not_groups(tmp_path: Path) -> None:
@@ -422,3 +423,75 @@ def test_roster_is_read_as_people_if_its_roles_are_jobs(tmp_path: Path) -> None:
     assert [part.content for part in again.files[0].contents] == [Content.IDENTITIES]
     people = found.rows("identities", "employee_id", "title", "status")
     assert people[1:3] == [("E1002", "Physician", "Active"), ("E1015", "IT Administrator", "Disabled")]
+
+
+@pytest.mark.parametrize("header", ["Last Modified On", "Last Updated On", "Password Last Set On", "Last Synced On"])
+def test_date_of_a_change_is_not_that_of_a_login(tmp_path: Path, header: str) -> None:
+    text = f"username,email,status,{header}\nada,ada@x.com,active,14/05/2025\nbob,bob@x.com,inactive,15/05/2025\n"
+
+    assert imported(tmp_path, export=text).rows("users", "username", "last_login") == [("ada", ""), ("bob", "")]
+
+
+def test_column_of_holders_is_not_the_place_of_permissions(tmp_path: Path) -> None:
+    lines = ["Space,Type,Name,Permission"]
+    lines += [f"{space},user,{name},READ" for space in ("ENG", "HR") for name in ("ada", "bob")]
+    lines += [f"{space},group,Staff,WRITE" for space in ("ENG", "HR")]
+
+    found = imported(tmp_path, export="\n".join(lines))
+
+    users = {(name, "", space, "READ") for space in ("ENG", "HR") for name in ("ada", "bob")}
+    groups = {("", "Staff", space, "WRITE") for space in ("ENG", "HR")}
+    assert set(found.rows("permissions", "username", "group", "section", "permission")) == users | groups
+
+
+def test_roles_and_groups_of_permissions_are_not_the_same_thing(tmp_path: Path) -> None:
+    grants = [("System Admin", "Super Admins"), ("Employee", "All Employees"), ("Manager", "All Managers")]
+    lines = ["User ID,Permission Role,Permission Group"]
+    lines += [f"{user},{role},{group}" for user in ("ada", "bob", "cy") for role, group in grants]
+
+    (file,) = proposed(tmp_path, export="\n".join(lines)).files
+
+    columns = {column.header: column for column in file.columns}
+    read, other = sorted(("Permission Role", "Permission Group"), key=lambda name: columns[name].becomes != "read")
+    assert columns[read].becomes == "read"
+    assert columns[other].becomes == "read" or columns[other].may_be_access
+
+
+def test_names_of_spaces_do_not_show_that_they_are_accounts(tmp_path: Path) -> None:
+    spaces = [
+        {"key": key, "name": name, "status": "current"} for key, name in (("ENG", "Engineering"), ("HR", "Staff"))
+    ]
+
+    assert "No header says that the rows are accounts. Does the column key name accounts?" in asked(
+        tmp_path, export=json.dumps({"results": spaces})
+    )
+
+
+def test_profiles_of_administrators_may_be_access(tmp_path: Path) -> None:
+    admins = [
+        {"name": name, "accprofile": profile, "remote-group": group}
+        for name, profile, group in (
+            ("ada", "super_admin", ""),
+            ("bob", "prof_readonly", "Net"),
+            ("cy", "audit", "Net"),
+        )
+    ]
+
+    (file,) = proposed(tmp_path, export=json.dumps({"results": admins})).files
+
+    assert {column.header for column in file.columns if column.may_be_access} == {"accprofile"}
+
+
+def test_users_with_their_own_fields_are_not_read_as_a_map_of_roles(tmp_path: Path) -> None:
+    def user(name: str | None, id: str, kind: str) -> dict[str, str | None]:
+        return {"AccessRight": "Admin", "UserPrincipalName": name, "Identifier": id, "PrincipalType": kind}
+
+    workspaces = [
+        {"Name": "Sales", "Users": [user("ada@x.com", "ada@x.com", "User"), user(None, "Staff", "Group")]},
+        {"Name": "Stock", "Users": [user("bob@x.com", "bob@x.com", "User"), user(None, "Staff", "Group")]},
+    ]
+
+    found = imported(tmp_path, export=json.dumps(workspaces))
+
+    assert found.active == {"ada@x.com", "bob@x.com"}
+    assert ("", "Staff") in {row[:2] for row in found.rows("permissions", "username", "group")}

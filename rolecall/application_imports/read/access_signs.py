@@ -46,6 +46,7 @@ _ACCESS_IN_HEADERS = ACCESS_WORDS | {
     "administrator", "superuser", "capability", "grant", "policy", "responsibility", "clearance", "rolle", "gruppe",
     "berechtigung", "recht", "droit", "permiso", "rol", "grupo", "grupos", "groupe", "groupes", "ruolo", "gruppo",
     "groname", "template", "templates", "course", "courses", "cohort", "cohorts", "product", "products", "addon",
+    "accprofile",
 }  # fmt: skip
 # Header words about a person, an organization or the record itself. A column whose header has such a word, but no word
 # about access, contains no access.

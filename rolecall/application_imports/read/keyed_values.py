@@ -63,7 +63,8 @@ OF_THINGS = {
     "username", "level",
     "status", "state", "created", "createdat", "updated", "updatedat", "count", "total", "size", "totalsize", "done",
     "items", "data", "results", "records", "entries", "nodes", "edges", "list", "elements", "element", "item", "parent",
-    "firstname", "lastname", "department", "city", "country", "phone", "locale", "language",
+    "firstname", "lastname", "department", "city", "country", "phone", "locale", "language", "identifier",
+    "userprincipalname", "principaltype",
 }  # fmt: skip
 _LEVELS = {
     "read", "write", "admin", "view", "viewer", "edit", "editor", "owner", "member", "guest", "maintainer", "developer",

@@ -162,7 +162,9 @@ def _is_about_accounts(view: View, key: str) -> bool:
     """
     # Prices and amounts are in lists of products and ledgers, in which a name is not that of a person.
     has_money = any(map(MONEY.search, view.table.headers))
-    about = about_people(view) - ({"Active", "Name"} if has_money else {"Active"})
+    # A key with a name may be that of a space or a project.
+    is_named = names_of(key)[0] == "key"
+    about = about_people(view) - ({"Active", "Name"} if has_money or is_named else {"Active"})
     may_lack_header = view.table.header_line is None and not view.table.format.startswith("JSON")
     if may_lack_header or view.table.is_doubtful or view.is_list_of_accounts or about:
         return True

@@ -49,7 +49,8 @@ _ALL = {
 _NAME_OF_GROUP = re.compile(
     r"(?:^|[ ._\-\\])(?:admins|administrators|administratoren|administrateurs|administradores|users|guests|operators"
     r"|groups?|teams?|gruppen?|groupes?|grupos?|benutzer|utilisateurs|usuarios|owners|members|readers|editors|managers"
-    r"|visitors|contributors|approvers|auditors|developers|computers|controllers)$",
+    r"|visitors|contributors|approvers|auditors|developers|computers|controllers)$"
+    r"|(?:^|\\)(?:gg|gl|dl|sg|grp|ug|acl|sec|role)[-_]",
     re.IGNORECASE,
 )
 # In a Windows domain, names of groups often contain spaces, but logins rarely do.

@@ -39,7 +39,10 @@ _STATUSES = ("Active", "Status", "Locked")
 _ANY_ID = {"externalid", "badge"}
 # Headers that mean a username or, if the values are yes and no, whether an account can log in.
 _CAN_LOGIN = {"login"}
-_NO_LOGIN = {"days", "count", "review", "reviewed", "certification", "certified"}
+_NO_LOGIN = {
+    "days", "count", "review", "reviewed", "certification", "certified", "modified", "updated", "changed", "change",
+    "edited", "synced", "trained", "set", "password",
+}  # fmt: skip
 _OF_LOGINS = {"unsuccessful", "failed", "failures", "attempts", "retries", "time", "date", "type", "kind", "method"}
 _OF_ONE_PERSON = {"Username", "Email", "Name", "First Name", "Last Name", "Employee ID"}
 _STATUS = {"status", "state"}

@@ -17,6 +17,7 @@ from rolecall.core.nested_json import decode_nested
 from rolecall.core.secret_names import looks_secret, mask_json
 from rolecall.core.text import fold
 from rolecall.file_shapes.columns.header_names import known_for, names_access, names_of, words_of
+from rolecall.file_shapes.columns.header_words import HELD
 from rolecall.file_shapes.columns.profiles import Profile
 from rolecall.file_shapes.parts import View
 from rolecall.file_shapes.shapes import ColumnAccount
@@ -132,6 +133,8 @@ def _may_have_levels(column: ColumnAccount, words: Set[str]) -> bool:
 def _is_same(column: Profile, other: Profile) -> bool:
     """Return whether two columns name the same things in two ways, such as a group by name and by ID."""
     words, others = (words_of(each.header) - _HOW_NAMED for each in (column, other))
+    if (words - others) & HELD and (others - words) & HELD:
+        return False
     count = len(set(column.cells))
     # By chance, the two values of a yes/no column, such as Group Admin, may correspond to two names of groups.
     if not words & others or column.ticks or (words != others and count < _SEVERAL) or count < 2:
