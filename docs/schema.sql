@@ -2341,10 +2341,10 @@ CREATE TRIGGER notify_of_failing_webhook AFTER UPDATE ON public.webhooks FOR EAC
 ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
 
 -- In rolecall/migrations:
--- 50fbeb2e42cc function time_key(timestamp with time zone, bigint)
 -- 229c1cddc177 function in_any_case(text)
--- 05bb7d68e0a8 function username_skeleton(text)
 -- 389904c47314 function username_key(text)
+-- 50fbeb2e42cc function time_key(timestamp with time zone, bigint)
+-- 05bb7d68e0a8 function username_skeleton(text)
 -- 3a406bc99890 function permission_in_any_case(text, text, text)
 
 -- In rolecall/schema/access_models.sql:
@@ -2406,34 +2406,35 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/accounts.sql:
 -- 887375b53992 function access_rank(text)
--- 6ffed75146ba function now_import()
--- 0494931b9cf7 function assignments_of(integer, integer)
--- ae887717b70d function group_shown(integer)
--- e8b2fbbfd887 function children_of(integer)
 -- a61e2b803ba6 function deepest_nesting()
+-- ae887717b70d function group_shown(integer)
 -- 6822e90fff32 function parents_of(integer)
 -- 4f26f749b315 function groups_above(integer[], integer)
+-- 6ffed75146ba function now_import()
+-- 654ffb8eb8cf function risk_rank(text)
+-- 29ee5d3293c7 function given_risk_at(integer, integer)
+-- 16887573d076 function group_risk_at(integer, integer)
+-- d551958acae6 function group_risk(integer)
+-- 17b5c210985e function known_risk(integer, integer)
+-- af590a6d534c function privilege_risk(integer, integer)
+-- 20aff38bcc61 function account_risk(integer)
+-- 0494931b9cf7 function assignments_of(integer, integer)
+-- e8b2fbbfd887 function children_of(integer)
 -- f928f63d5b4e function count_matching()
 -- 13baed240787 function current_parents(uuid[])
 -- 0b158251212a function group_header(text)
 -- f8bafd52300e function match_then(public.accounts, timestamp with time zone)
 -- 538b2d2429f9 function identity_then(public.accounts, timestamp with time zone)
--- 654ffb8eb8cf function risk_rank(text)
--- 29ee5d3293c7 function given_risk_at(integer, integer)
 -- d72fd613155a function group_cycle(integer, integer)
 -- 357b9efa5b5b function group_names(integer[])
--- 16887573d076 function group_risk_at(integer, integer)
--- d551958acae6 function group_risk(integer)
 -- 7db576bc4aa3 function groups_below(integer, integer)
 -- 5bbe25514e34 function keep_past_matches()
--- 17b5c210985e function known_risk(integer, integer)
 -- 860628d93d55 function lock_matching()
 -- 81478354ddbf function matches_of(public.accounts)
 -- 129923b2deed function note_former_holders()
 -- 7060cf76dd10 function note_holders()
 -- 8b5963d70279 function note_identities_to_match()
 -- 1f03ee30c1c4 function note_pin()
--- af590a6d534c function privilege_risk(integer, integer)
 -- b717072f92a3 function usual_value(integer, text)
 
 -- In rolecall/schema/application_imports.sql:
@@ -2507,6 +2508,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/constants.sql:
 -- f2489697b51f function access_in_order()
+-- ede511480115 function levels_in_order()
 -- ed6875548e64 function administrators_id()
 -- 1fe59acd5703 function audit_chains()
 -- feaeace5b5e6 function types_without_sign_in()
@@ -2521,7 +2523,6 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 840aa6dda2e6 function event_display(text)
 -- c9ce40a35606 function exception_moves()
 -- 700f8e8da35e function failures_until_probed()
--- ede511480115 function levels_in_order()
 -- ffcf7ca205b3 function notifications_channel()
 -- 2b64f40ba68c function personnel_events_channel()
 -- 51aeef3c23df function review_item_moves()

@@ -46,13 +46,17 @@ def _not_lower(held: Access, asked: Access) -> str | None:
 async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) -> tuple[NewRequest, list[Problem]]:
     """Return the Restore request with the suspended access that `asked` names, and the problems.
 
-    If `asked` is empty, restore all suspended access. The keys of `asked` are indexes in the body.
+    If `asked` is empty, restore all suspended access. The keys of `asked` are indexes in the body. All suspended access
+    counts for the risk, because the account may get it back when it is enabled.
     """
     targeted = await enrich_targets(db, [new])
     (new,) = targeted.requests
     suspended = await _suspended(db, new)
+    everything = msgspec.structs.replace(new, privileges=list(suspended.values()))
+    (filled,) = await enrich_privileges(db, msgspec.structs.replace(targeted, requests=[everything]))
+    by_name = dict(zip(suspended, filled.privileges, strict=True))
     names = meant_among(suspended, [each.key for each in asked.values()])
-    privileges, problems = [suspended[name] for name in names if name in suspended], []
+    privileges, problems = [by_name[name] for name in names if name in by_name], []
     for (place, each), name in zip(asked.items(), names, strict=True):
         field, taken = f"privileges.{place}.access", suspended.get(name)
         if taken is None:
@@ -62,12 +66,10 @@ async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) 
     if len(set(names)) < len(names):
         problems.append(TWICE)
     if not asked:
-        privileges = list(suspended.values())
+        privileges = list(filled.privileges)
         if not privileges and not await _is_suspended(db, new):
             problems.append(Problem("action", f"{new.target_name} is not suspended"))
-    asking = msgspec.structs.replace(targeted, requests=[msgspec.structs.replace(new, privileges=privileges)])
-    (filled,) = await enrich_privileges(db, asking)
-    return filled, problems
+    return msgspec.structs.replace(filled, privileges=privileges, returning_risk=filled.risk()), problems
 
 
 def last_import_before(application: str, moment: str) -> str:

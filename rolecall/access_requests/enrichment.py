@@ -34,6 +34,7 @@ class _Holder(msgspec.Struct, frozen=True):
     nomenclature: str
     metadata: dict[str, str]
     risk: str
+    returning_risk: str
 
     def enrich(self, new: NewRequest) -> NewRequest:
         return msgspec.structs.replace(
@@ -42,6 +43,7 @@ class _Holder(msgspec.Struct, frozen=True):
             nomenclature=new.nomenclature or self.nomenclature,
             metadata=new.metadata or tuple(self.metadata.items()),
             target_risk=Level(self.risk),
+            returning_risk=Level(self.returning_risk),
         )
 
 
@@ -59,6 +61,12 @@ async def enrich_targets(db: Db, news: Sequence[NewRequest]) -> Targeted:
     return Targeted(found, holders)
 
 
+# A Restore, or an Add to a disabled account, enables the account with all that it holds, whatever the request names.
+_RETURNING = """CASE WHEN asked.action = 'Restore' OR asked.action = 'Add' AND (NOT v.is_active OR v.is_locked)
+                     THEN account_risk(a.number) ELSE 'None' END"""
+_RETURNING_GROUP = "CASE WHEN asked.action = 'Restore' THEN privilege_risk(NULL, g.number) ELSE 'None' END"
+
+
 async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
     """Return the existing targets: the named account or group or, without a name, an account of the identity.
 
@@ -67,27 +75,30 @@ async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
     # An account has the risk None, because only its privileges are rated.
     rows = await fetch_rows(
         db,
-        """SELECT asked.n, holder.* FROM unnest(%(applications)s::uuid[], %(identities)s::uuid[], %(names)s::text[])
-                WITH ORDINALITY AS asked (application_id, identity_id, name, n)
+        f"""SELECT asked.n, holder.*
+           FROM unnest(%(applications)s::uuid[], %(identities)s::uuid[], %(names)s::text[], %(actions)s::text[])
+                WITH ORDINALITY AS asked (application_id, identity_id, name, action, n)
            CROSS JOIN LATERAL (
-               (SELECT a.number, a.id, a.username, '', v.metadata::json, 'None'
+               (SELECT a.number, a.id, a.username, '', v.metadata::json, 'None', {_RETURNING}
                 FROM accounts a JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
                 WHERE a.application_id = asked.application_id AND a.username = asked.name
                       AND asked.identity_id IS NOT NULL)
                UNION ALL
-               (SELECT a.number, a.id, a.username, '', v.metadata::json, 'None'
+               (SELECT a.number, a.id, a.username, '', v.metadata::json, 'None', {_RETURNING}
                 FROM accounts a JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
                 WHERE a.application_id = asked.application_id AND a.identity_id = asked.identity_id
                       AND asked.name IS NULL
                 ORDER BY v.is_active DESC, a.username LIMIT 1)
                UNION ALL
-               (SELECT g.number, g.id, g.name, v.nomenclature, v.metadata::json, privilege_risk(NULL, g.number)
+               (SELECT g.number, g.id, g.name, v.nomenclature, v.metadata::json, privilege_risk(NULL, g.number),
+                       {_RETURNING_GROUP}
                 FROM groups g JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
                 WHERE g.application_id = asked.application_id AND g.name = asked.name AND asked.identity_id IS NULL)
            ) AS holder""",
         applications=[new.application_id for new in news],
         identities=[new.identity_id for new in news],
         names=[new.target_name for new in news],
+        actions=[new.action for new in news],
     )
     # WITH ORDINALITY counts from 1.
     return {n - 1: _Holder(*holder) for n, *holder in rows}

@@ -242,10 +242,11 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     For an identity, `target_name` defaults to the username of its account, its e-mail or its name. `models_in_effect`
     are the models that will match the identity when the request is fulfilled, by default those that match it now.
-    `target_risk` is the risk of the group, for a request about a whole group. `is_unmatched` means that the account is
-    not known to belong to the identity. `approvals` were given before the request, and replace those that the approval
-    policy requires. `also_related` are further related items. `is_whole` means that a Remove or Suspend is about the
-    account or group itself, not only about the listed privileges; `enrich` sets it.
+    `target_risk` is the risk of the group, for a request about a whole group. `returning_risk` is the risk of what the
+    request brings back without naming it, because it enables the account or group. `is_unmatched` means that the
+    account is not known to belong to the identity. `approvals` were given before the request, and replace those that
+    the approval policy requires. `also_related` are further related items. `is_whole` means that a Remove or Suspend is
+    about the account or group itself, not only about the listed privileges; `enrich` sets it.
     """
 
     action: RequestAction
@@ -260,6 +261,7 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     models_in_effect: frozenset[UUID] | None = None
     comment: str | None = None
     target_risk: Level = Level.NONE
+    returning_risk: Level = Level.NONE
     is_unmatched: bool = False
     approvals: Sequence[PriorApproval] = ()
     also_related: Sequence[RelatedItem] = ()
@@ -281,6 +283,6 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
                 return False
 
     def risk(self) -> Level:
-        """Return the highest rating of the privileges, or the rating of the group if there are none."""
-        ratings = [privilege.risk_rating or Level.NONE for privilege in self.privileges]
-        return max(ratings, key=list(Level).index) if ratings else self.target_risk
+        """Return the highest rating of the privileges or, without any, of the group, and of access that returns."""
+        ratings = [privilege.risk_rating or Level.NONE for privilege in self.privileges] or [self.target_risk]
+        return max(*ratings, self.returning_risk, key=list(Level).index)

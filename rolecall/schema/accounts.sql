@@ -198,6 +198,16 @@ END;
 -- Rate a privilege. A privilege that is not in the catalogue is Critical.
 CREATE OR REPLACE FUNCTION privilege_risk(permission int, membership int) RETURNS text STABLE LANGUAGE sql
     RETURN coalesce(known_risk(permission, membership), 'Critical');
+-- Return the highest rating of what an account holds now, directly or through groups; None if it holds nothing.
+CREATE OR REPLACE FUNCTION account_risk(number int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT coalesce((SELECT rated.risk FROM (
+        SELECT privilege_risk(NULL, m.group_number) AS risk FROM memberships m
+        WHERE m.account_number = account_risk.number AND m.until_import IS NULL
+        UNION ALL
+        SELECT privilege_risk(s.permission_number, NULL) FROM assignments s
+        WHERE s.holder_number = account_risk.number AND s.until_import IS NULL AND s.access NOT IN ('None', 'Deny')
+    ) AS rated ORDER BY risk_rank(rated.risk) DESC LIMIT 1), 'None');
+END;
 
 -- Return the most frequent raw value among the holders of this access. If nobody holds it, use the holders of Grant, Modify or Unrestricted,
 -- in this order.

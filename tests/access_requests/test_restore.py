@@ -1,13 +1,18 @@
 """Test that Restore gives back suspended access only once, and at most the access that is still approved."""
 
+from typing import Any
+
 import httpx2
 import pytest
 
+from rolecall.access_requests.enrichment import enrich
+from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.access_requests.request_body import read_request
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute
 from rolecall.identities.queries import with_mentioned_identities
+from rolecall.settings.policy import Level, RequestAction
 from tests.access_requests.fitting import Cast, a_ledger_cast, approvers, ask, asked, named, suspended
 from tests.access_requests.walking import done
 from tests.counting import counting
@@ -66,11 +71,52 @@ async def test_restore_outside_an_event_is_approved_like_an_add(client: httpx2.A
     modest = await ask(client, cast, "Restore", named(" READ "))
     rest = await ask(client, cast, "Restore")
 
-    assert (modest["status"], approvers(modest)) == ("Pending", ["Bo Boss"])
-    assert asked(modest) == [("Read", "Grant", "Grant")]
-    # The remaining access has a high risk, so the owner must approve too.
+    assert (modest["status"], asked(modest)) == ("Pending", [("Read", "Grant", "Grant")])
     assert [name for name, _, _ in asked(rest)] == ["Clerks", "Close", "Post", "Void"]
-    assert approvers(rest) == ["Bo Boss", "Olga Owner"]
+    # The account has access with a high risk, so the owner must approve too.
+    assert approvers(modest) == approvers(rest) == ["Bo Boss", "Olga Owner"]
+
+
+async def test_restore_is_as_risky_as_the_account_that_it_enables(
+    client: httpx2.AsyncClient, db: Db, cast: Cast
+) -> None:
+    """A carrier enables the account, and access that the Restore does not name comes back with it."""
+    await suspended(client, cast, named("Read"))
+    held = await ask(client, cast, "Restore", named("Read"))
+    await execute(db, "UPDATE assignments SET until_import = from_import + 1")
+    nothing = await ask(client, cast, "Restore", named("Read"))
+    await done(client, held["id"], "cancel")
+    alone = await ask(client, cast, "Restore", named("Read"))
+
+    assert approvers(held) == ["Bo Boss", "Olga Owner"]
+    assert "errors" in nothing
+    assert approvers(alone) == ["Bo Boss"]
+
+
+async def test_restore_is_as_risky_as_all_that_was_suspended(client: httpx2.AsyncClient, db: Db, cast: Cast) -> None:
+    """An export may omit the access of disabled accounts."""
+    await suspended(client, cast)
+    await execute(db, "UPDATE assignments SET until_import = from_import + 1")
+
+    assert approvers(await ask(client, cast, "Restore", named("Read"))) == ["Bo Boss", "Olga Owner"]
+
+
+async def test_end_of_a_leave_is_as_risky_as_the_account_that_it_enables(db: Db, cast: Cast) -> None:
+    asked_for = NewPrivilege(header="Books", permission="Read")
+    of_ledger: Any = {"application_id": cast.ledger, "identity_id": cast.ada, "privileges": [asked_for]}
+
+    news = [NewRequest(action=action, **of_ledger) for action in (RequestAction.RESTORE, RequestAction.CHANGE)]
+
+    assert [new.risk() for new in await enrich(db, news)] == [Level.CRITICAL, Level.NONE]
+
+
+async def test_addition_is_as_risky_as_a_disabled_account_that_it_enables(db: Db, cast: Cast) -> None:
+    new = NewRequest(action=RequestAction.ADD, application_id=cast.ledger, identity_id=cast.ada)
+    (active,) = await enrich(db, [new])
+    await execute(db, "UPDATE account_versions SET is_active = false")
+    (disabled,) = await enrich(db, [new])
+
+    assert (active.risk(), disabled.risk()) == (Level.NONE, Level.CRITICAL)
 
 
 async def test_access_that_was_restored_or_removed_cannot_be_restored(client: httpx2.AsyncClient, cast: Cast) -> None:
@@ -247,7 +293,8 @@ async def test_access_is_restored_after_a_suspension_that_an_earlier_restore_did
     await suspended(client, cast, named("Read"))
     earlier = await ask(client, cast, "Restore", named("Read"))
     second = await ask(client, cast, "Suspend", named("Read"), named("Post"))
-    await done(client, earlier["id"], "respond", type="Approve", response="Approved", reviewerId=str(cast.bo))
+    for reviewer in (cast.bo, cast.olga):
+        await done(client, earlier["id"], "respond", type="Approve", response="Approved", reviewerId=str(reviewer))
     await done(client, earlier["id"], "resolve")
     await done(client, second["id"], "resolve")
 
