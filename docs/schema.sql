@@ -2365,7 +2365,8 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/access_requests.sql:
 -- 35a71ff3407e function affected_people(public.access_requests)
--- e4220c697e71 function done_by(uuid)
+-- 144b1f4ca0d3 function resolved_by(uuid)
+-- 1993a00dc48e function done_by(uuid)
 -- 38edbe6e64bc function with_token_owners(uuid[])
 -- d87daf8082b8 function carried_out_by(uuid, text)
 -- 623c8ad46a4d function counts_on_removals(uuid)

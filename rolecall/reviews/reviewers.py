@@ -64,8 +64,7 @@ _TOOK_PART = """
         UNION ALL SELECT s.stand_in_id, CASE s.type WHEN 'Approve' THEN 'approved' ELSE 'carried out' END
         FROM responses s WHERE s.request_id = r.id AND s.type <> 'Verify' AND s.stand_in_id IS NOT NULL
         UNION ALL SELECT r.assignee_id, 'carried out'
-        UNION ALL SELECT unnest(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid]), 'carried out'
-        FROM access_request_events e WHERE e.request_id = r.id AND e.name = 'AccessRequestResolved') AS part
+        UNION ALL SELECT person, 'carried out' FROM resolved_by(r.id) AS person) AS part
     LEFT JOIN tokens t ON t.id = part.person
     CROSS JOIN LATERAL (SELECT coalesce(t.owner_id, part.person) AS id) AS person
     WHERE person.id IS NOT NULL AND r.id IN (SELECT unnest(request_ids) FROM candidate_items)

@@ -8,13 +8,23 @@
 CREATE OR REPLACE FUNCTION with_token_owners(callers uuid[]) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     callers || ARRAY(SELECT t.owner_id FROM tokens t WHERE t.id = ANY (callers) AND t.owner_id IS NOT NULL);
 
--- Return who provisioned a request, through a response or a change of its status. The assignee is read from the event of that change,
--- because a verifier may be assigned later.
+-- Return who provisioned a request, in each round that ended with a change of its status: who made the change, the assignee at that time,
+-- and who responded, as a reviewer or as a stand-in. They are read from the event of the change, because reopening resets the responses and
+-- a verifier may be assigned later.
+CREATE OR REPLACE FUNCTION resolved_by(which uuid) RETURNS SETOF uuid STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT part.person FROM access_request_events e CROSS JOIN LATERAL (
+        SELECT unnest(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid]) AS person
+        UNION ALL
+        SELECT (found #>> '{}')::uuid FROM jsonb_path_query(e.request::jsonb,
+            '$.requirements[*] ? (@.type == "Resolve").rules[*].responses[*] ? (@.response == "Approved").*.id') AS found) AS part
+    WHERE e.request_id = which AND e.name = 'AccessRequestResolved' AND part.person IS NOT NULL;
+END;
+
+-- Return who provisioned a request, through a response or a change of its status, in any round.
 CREATE OR REPLACE FUNCTION done_by(which uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     ARRAY(SELECT unnest(array_remove(ARRAY[p.reviewer_id, p.stand_in_id], NULL)) FROM responses p
           WHERE p.request_id = which AND p.type = 'Resolve' AND p.response = 'Approved')
-    || ARRAY(SELECT unnest(array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL))
-             FROM access_request_events e WHERE e.request_id = which AND e.name = 'AccessRequestResolved');
+    || ARRAY(SELECT person FROM resolved_by(which) AS person);
 
 -- Return who carried out a request that waits to be verified, and the owners of tokens among them. Return an empty array for other requests.
 CREATE OR REPLACE FUNCTION carried_out_by(request uuid, status text) RETURNS uuid[] STABLE LANGUAGE sql RETURN

@@ -33,6 +33,7 @@ from tests.access_requests.people import a_person
 from tests.access_requests.walking import do, done
 from tests.builders import an_access_request, an_application, an_identity, facts
 from tests.holdings import an_account, finish_import
+from tests.stand_ins.standing_in import a_stand_in, caller_of
 from tests.working import let_the_worker_work
 
 ME, OTHER = UUID(int=7), UUID(int=8)
@@ -265,6 +266,45 @@ async def test_assignee_at_the_time_of_resolving_cannot_verify(
     await done(client, id, "assign", assigneeId=str(people.peter.id))
     await done(client, id, "resolve")
     # A person who provisioned the request before it was reopened is still excluded.
+    with pytest.raises(Conflict, match=PROVISIONED_IT):
+        await VERBS["verify"](db, people.grace, id)
+
+
+async def two_resolve_rules(client: httpx2.AsyncClient) -> None:
+    """Require two people to carry out each request; the owner is one of them and also verifies."""
+    policy = [
+        {"type": "Resolve", "reason": "Owner", "responder": "Application Owner"},
+        {"type": "Resolve", "reason": "Provisioner", "responder": "Application Provisioner"},
+        {"type": "Verify", "reason": "Check", "responder": "Application Owner"},
+    ]
+    assert (await client.patch("/api/settings", json={"approvalPolicy": policy})).status_code == 200
+
+
+@pytest.mark.parametrize("how", ["in person", "recorded by a token", "by a stand-in"])
+async def test_person_who_met_one_of_several_rules_before_a_reopening_cannot_verify(
+    client: httpx2.AsyncClient, db: Db, people: People, how: str
+) -> None:
+    """The last response moves the request, so its event names another person as the caller."""
+    await two_resolve_rules(client)
+    id = await a_removal(db, people)
+    did = {"type": "Resolve", "response": "Approved"}
+    if how == "recorded by a token":
+        await done(client, id, "respond", **did, reviewerId=str(people.grace.id))
+    elif how == "by a stand-in":
+        await a_stand_in(db, people.grace.id, people.rita.id)
+        rita = await caller_of(db, people.rita.id)
+        await actions.respond(db, rita, str(id), {**did, "reviewerId": str(people.grace.id)}, facts())
+    else:
+        await actions.respond(db, people.grace, str(id), did, facts())
+    await actions.respond(db, people.peter, str(id), did, facts())
+    await VERBS["reopen"](db, people.grace, id)
+    await VERBS["resolve"](db, people.peter, id)
+
+    verifiers = [people.grace, await caller_of(db, people.rita.id)] if how == "by a stand-in" else [people.grace]
+    for verifier in verifiers:
+        answer = {**VERIFIED, "reviewerId": str(people.grace.id)}
+        with pytest.raises(Conflict, match=PROVISIONED_IT):
+            await actions.respond(db, verifier, str(id), answer, facts())
     with pytest.raises(Conflict, match=PROVISIONED_IT):
         await VERBS["verify"](db, people.grace, id)
 
