@@ -133,28 +133,39 @@ async def cancel(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
     return await move(db, CANCEL, ids, caller, now, text)
 
 
-async def withhold(db: Db, ids: Ids, now: datetime) -> list[UUID]:
-    """Cancel requests that would give access to an inactive identity, or to another identity's account."""
+async def withhold(db: Db, ids: Ids, now: datetime, *, starting: bool = False) -> list[UUID]:
+    """Cancel requests that would give access to an inactive identity, or to another identity's account.
+
+    With `starting`, also cancel those about an unmatched account. Later it may be the account that the request created.
+    """
     # COLLATE "C" is the collation of accounts.username, so the lookup can use its index.
     rows = await fetch_rows(
         db,
-        """SELECT r.id, i.status, r.target_name, r.action,
+        """SELECT r.id, i.status, r.target_name, a.identity_id IS NOT NULL, r.action,
                   array(SELECT requested_access FROM privileges p WHERE p.request_id = r.id)
            FROM access_requests r JOIN identities i ON i.id = r.identity_id
            LEFT JOIN accounts a ON a.application_id = r.application_id AND a.username = r.target_name COLLATE "C"
-                                   AND a.identity_id <> r.identity_id
+                AND (a.identity_id <> r.identity_id OR %(starting)s AND a.identity_id IS NULL AND EXISTS (
+                    SELECT FROM account_versions v WHERE v.account_number = a.number AND v.until_import IS NULL))
            WHERE r.id = ANY(%(ids)s) AND (i.status <> %(active)s OR a.id IS NOT NULL)""",
         ids=list(ids),
         active=IdentityStatus.ACTIVE,
+        starting=starting,
     )
     why = {
-        id: f"Account {name} belongs to another identity now; request the access for that identity"
-        if status == IdentityStatus.ACTIVE
-        else f"The identity is {status}; only active identities can be given access"
-        for id, status, name, action, accesses in rows
+        id: _withheld(status, name, is_owned=is_owned)
+        for id, status, name, is_owned, action, accesses in rows
         if gives_access(action, accesses)
     }
     return await cancel_with_reasons(db, why, now)
+
+
+def _withheld(status: str, account: str, *, is_owned: bool) -> str:
+    if status != IdentityStatus.ACTIVE:
+        return f"The identity is {status}; only active identities can be given access"
+    if is_owned:
+        return f"Account {account} belongs to another identity now; request the access for that identity"
+    return f"Account {account} matches no identity; match it first, then request the access again"
 
 
 async def cancel_with_reasons(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID]:

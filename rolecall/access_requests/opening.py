@@ -126,7 +126,7 @@ async def _open(
     `verdicts` are the results of the check of duties, if it was already made. Reopened requests are checked later
     (`recheck_waiting`), because they were provisioned before.
     """
-    withheld = set(await withhold(db, ids, now))
+    withheld = set(await withhold(db, ids, now, starting=opening is START))
     if opening is START:
         withheld.update(await _cancel_overtaken(db, ids, now))
     if opening is not REOPEN:

@@ -11,7 +11,8 @@ from rolecall.access_requests.model import CANCEL, NewPrivilege
 from rolecall.accounts.model import Access
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows
-from tests.builders import an_access_request, an_identity
+from tests.builders import an_access_request, an_application, an_identity
+from tests.holdings import an_account, remove_account
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 SOON = NOON + timedelta(microseconds=1)
@@ -89,6 +90,32 @@ async def test_start_cancels_requests_that_would_give_access_to_leavers(db: Db) 
         ("Open", "Grant", "Provisioning may start"),
         ("Open", "None", "Provisioning may start"),
         ("Pending", "None", "Access request created"),
+    ]
+
+
+@pytest.mark.parametrize("action", ["Add", "Change", "Restore"])
+async def test_start_cancels_requests_that_would_give_access_to_an_unmatched_account(db: Db, action: str) -> None:
+    """Such an account is refused when a request is made; this one appeared afterwards."""
+    ledger, ada = await an_application(db), await an_identity(db)
+    asked: dict[str, Any] = {"application_id": ledger, "identity_id": ada, "now": NOON}
+    names = ("orphan", "gone", "new", "hers")
+    ids = [await an_access_request(db, action, target_name=name, scheduled_start=SOON, **asked) for name in names]
+    opened = await an_access_request(db, action, target_name="orphan", **asked)
+    removal = await an_access_request(db, "Remove", target_name="orphan", scheduled_start=SOON, **asked)
+    await opening.approve(db, [*ids, opened], SYSTEM, NOON, "Fine")
+    for name, owner in (("orphan", None), ("gone", None), ("hers", ada)):
+        await an_account(db, ledger, name, owner)
+    await remove_account(db, ledger, "gone")
+
+    await opening.move_due(db, SOON)
+    # The worker or a provisioner may have created the account, so it may be unmatched while the request is open.
+    await execute(db, "INSERT INTO people_to_recheck VALUES (%(ada)s)", ada=ada)
+    await opening.recheck_waiting(db, SOON)
+
+    why = "Account orphan matches no identity; match it first, then request the access again"
+    assert [row[::2] for row in await state_of(db, *ids, opened, removal)] == [
+        ("Canceled", why),
+        *[("Open", "Provisioning may start")] * 5,
     ]
 
 
