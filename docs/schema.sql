@@ -2365,6 +2365,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/access_requests.sql:
 -- 35a71ff3407e function affected_people(public.access_requests)
+-- ed57c06ec867 function can_be_overtaken(public.access_requests)
 -- 144b1f4ca0d3 function resolved_by(uuid)
 -- 1993a00dc48e function done_by(uuid)
 -- 38edbe6e64bc function with_token_owners(uuid[])
@@ -2395,7 +2396,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 6dea46475f29 function open_changes_of_people(uuid[], boolean)
 -- bf595c3f0eb3 function recheck_all_requests()
 -- 2491e6bd3cb1 function recheck_requests(uuid[])
--- 3ea2a8b99b6c function recheck_requests_after_import()
+-- fdb4dedeec47 function recheck_requests_after_import()
 -- 72ac2a638c04 function recheck_requests_of_event()
 -- 6d3771ac9788 function recheck_requests_of_groups()
 -- 9a79b7f022ad function recheck_requests_of_holders()

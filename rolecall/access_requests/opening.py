@@ -19,6 +19,7 @@ from rolecall.access_requests.rechecking import ConflictVerdict, recheck
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.work_items.actions import record_activity_of
+from rolecall.work_items.model import WorkStatus
 
 _BATCH = 500
 _LOOK_AGAIN = timedelta(days=1)
@@ -123,12 +124,11 @@ async def _open(
 ) -> list[UUID]:
     """Open requests. Cancel, postpone or return to approval those that must not give the requested access now.
 
-    `verdicts` are the results of the check of duties, if it was already made. Reopened requests are checked later
+    `verdicts` are the results of the check of duties, if it was already made. For reopened requests it is made later
     (`recheck_waiting`), because they were provisioned before.
     """
     withheld = set(await withhold(db, ids, now, starting=opening is START))
-    if opening is START:
-        withheld.update(await _cancel_overtaken(db, ids, now))
+    withheld.update(await _cancel_overtaken(db, ids, now))
     if opening is not REOPEN:
         if verdicts is None:
             verdicts = await recheck(db, [id for id in ids if id not in withheld])
@@ -182,7 +182,8 @@ async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID
 async def recheck_waiting(db: Db, now: datetime) -> bool:
     """Recheck the requests of queued people and, if groups are queued, all requests about groups.
 
-    A request that no longer waits for another one becomes due. Return whether more people may be queued.
+    Cancel open requests that would now raise access without an approval; the others are checked for this when they
+    open. A request that no longer waits for another one becomes due. Return whether more people may be queued.
     """
     # The queue may contain a person several times and has no key, so use ctid.
     rows = await fetch_rows(
@@ -192,15 +193,16 @@ async def recheck_waiting(db: Db, now: datetime) -> bool:
     )
     found = await fetch_rows(
         db,
-        """SELECT id FROM access_requests r
+        """SELECT id, status FROM access_requests r
            WHERE is_to_recheck(status) AND (identity_id = ANY(%(people)s) OR identity_id IS NULL AND %(of_groups)s)
            ORDER BY number FOR UPDATE""",
         people=[id for (id,) in rows if id],
         # NULL in the queue means all requests about groups.
         of_groups=(None,) in rows,
     )
-    withheld = await withhold(db, [id for (id,) in found], now)
-    ids = [id for (id,) in found if id not in withheld]
+    withheld = set(await withhold(db, [id for id, _ in found], now))
+    withheld.update(await _cancel_overtaken(db, [id for id, status in found if status == WorkStatus.OPEN], now))
+    ids = [id for id, _ in found if id not in withheld]
     verdicts = await recheck(db, ids)
     await _apply(db, verdicts, now)
     # Only open requests are snoozed here; scheduled and snoozed ones are postponed when they become due.
@@ -223,11 +225,7 @@ async def _cancel_overtaken(db: Db, ids: Ids, now: datetime) -> list[UUID]:
     """Cancel requests that needed no approval but would now raise access, each with a comment."""
     rows = await fetch_rows(
         db,
-        """SELECT r.id FROM access_requests r
-           WHERE r.id = ANY(%(ids)s) AND r.action IN ('Change', 'Remove', 'Suspend')
-             AND NOT EXISTS (SELECT FROM responses a WHERE a.request_id = r.id AND a.type = 'Approve')
-             AND EXISTS (SELECT FROM privileges p
-                         WHERE p.request_id = r.id AND p.approved_access <> 'None')""",
+        "SELECT r.id FROM access_requests r WHERE r.id = ANY(%(ids)s) AND can_be_overtaken(r)",
         ids=list(ids),
     )
     why = await overtaken(db, await queries.details(db, [id for (id,) in rows]))

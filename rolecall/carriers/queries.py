@@ -42,14 +42,13 @@ _SHOWN = 20
 _OVER = (WorkStatus.COMPLETED, WorkStatus.CANCELED)
 _SENT_LAST = "s.application_id = %(id)s AND s.sent_on IS NOT NULL ORDER BY s.sent_on DESC, s.position DESC"
 # The requests that a carrier `c` takes up: opened since its mode was set, reopened after it took them up, or waiting
-# and due. Requests of people whose conflicts of duties are still being checked are left out until the check is done.
+# and due. Requests of people whose requests are still to be checked again are left out until the check is done.
 _DUE = """
     carriers c JOIN applications a ON a.id = c.application_id AND NOT a.is_archived
     JOIN access_requests r ON r.application_id = c.application_id AND r.status = 'Open'
     LEFT JOIN carried_requests k ON k.request_id = r.id
     WHERE c.definition ->> 'mode' IN ('On', 'Dry Run')
-      AND NOT EXISTS (SELECT FROM people_to_recheck q WHERE q.identity_id IS NOT DISTINCT FROM r.identity_id
-                      AND EXISTS (SELECT FROM duty_rule_duties))
+      AND NOT EXISTS (SELECT FROM people_to_recheck q WHERE q.identity_id IS NOT DISTINCT FROM r.identity_id)
       AND CASE WHEN k.request_id IS NULL THEN r.status_since >= c.mode_since
                WHEN k.state = 'Waiting' THEN k.next_on <= %(now)s AND (c.definition ->> 'mode' = 'On')
                ELSE k.opened_on <> r.status_since END"""

@@ -293,8 +293,15 @@ CREATE OR REPLACE FUNCTION counts_on_removals(request uuid) RETURNS boolean STAB
               SELECT o.request_id FROM related_items t JOIN related_items o ON o.item_id = t.item_id WHERE t.request_id = request))
           AND access_rank(coalesce(p.lowered_access, p.requested_access)) < access_rank(p.initial_access));
 
+-- Return whether a request that was approved by nobody, because it did not raise access, can do so after the access of its target was lowered
+-- (access_requests/opening.py).
+CREATE OR REPLACE FUNCTION can_be_overtaken(r access_requests) RETURNS boolean STABLE LANGUAGE sql RETURN
+    r.action IN ('Change', 'Remove', 'Suspend')
+    AND NOT EXISTS (SELECT FROM responses a WHERE a.request_id = r.id AND a.type = 'Approve')
+    AND EXISTS (SELECT FROM privileges p WHERE p.request_id = r.id AND p.approved_access <> 'None');
+
 -- Queue requests for another check after an import, which may show that groups have new members, that a completed request was not carried
--- out, or that the access of people whose requests remove access (counts_on_removals) has changed.
+-- out, that the access of people whose requests remove access (counts_on_removals) has changed, or that open requests would raise access.
 CREATE OR REPLACE FUNCTION recheck_requests_after_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO people_to_recheck (identity_id) SELECT NULL WHERE EXISTS (
@@ -308,6 +315,8 @@ BEGIN
     INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id
     FROM access_requests r JOIN accounts a ON a.identity_id = r.identity_id AND a.application_id = NEW.application_id
     WHERE is_to_recheck(r.status) AND counts_on_removals(r.id) AND EXISTS (SELECT FROM duty_rule_duties);
+    INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
+    WHERE r.application_id = NEW.application_id AND r.status = 'Open' AND r.identity_id IS NOT NULL AND can_be_overtaken(r);
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF status ON application_imports FOR EACH ROW

@@ -7,9 +7,11 @@ import pytest
 
 from rolecall.core import clock
 from rolecall.core.config import Config
-from rolecall.core.db import Db, execute
+from rolecall.core.db import Db, execute, fetch_value
 from tests.access_requests.fitting import Cast, a_ledger_cast, approvers, ask, asked, named
 from tests.access_requests.walking import detail_of, done
+from tests.duties.separating import finish_again
+from tests.holdings import a_finished_import, finish_import
 from tests.working import let_the_worker_work
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
@@ -134,6 +136,73 @@ async def test_request_that_would_raise_access_when_it_starts_is_canceled(
     assert (canceled["status"], [comment["content"] for comment in canceled["comments"]]) == ("Canceled", [why])
     others = [await detail_of(client, request["id"]) for request in (standing, removing, approved, not_due)]
     assert [request["status"] for request in others] == ["Open", "Open", "Open", "Scheduled"]
+
+
+async def end_access(db: Db, permission: str) -> None:
+    """Take a permission away from everyone, as an import shows it after another request was completed."""
+    await execute(
+        db,
+        """UPDATE assignments SET until_import = from_import + 1
+           WHERE permission_number = (SELECT number FROM permissions WHERE permission = %(permission)s)""",
+        permission=permission,
+    )
+
+
+@pytest.mark.parametrize(("away", "back"), [("snooze", "resume"), ("resolve", "reopen")])
+@pytest.mark.parametrize("action", ["Remove", "Suspend", "Change"])
+async def test_request_that_would_raise_access_when_it_opens_again_is_canceled(
+    client: httpx2.AsyncClient, db: Db, cast: Cast, action: str, away: str, back: str
+) -> None:
+    adds = {"type": "Approve", "reason": "Adds", "responder": "Supervisor", "actions": ["Add"]}
+    check = {"type": "Verify", "reason": "Check", "responder": "Application Owner"}
+    assert (await client.patch("/api/settings", json={"approvalPolicy": [adds, check]})).status_code == 200
+    lowering = await ask(client, cast, action, named("Post", "Grant"))
+    standing = await ask(client, cast, action, named("Close", "Grant"))
+    for request in (lowering, standing):
+        until = {"until": (clock.now() + timedelta(days=1)).isoformat()} if away == "snooze" else {}
+        await done(client, request["id"], away, **until)
+    await end_access(db, "Post")
+
+    canceled, opened = [await done(client, request["id"], back) for request in (lowering, standing)]
+
+    why = "ada has Books Post as None now, so Grant would raise the access; make a new request if it is still needed"
+    assert (canceled["status"], [comment["content"] for comment in canceled["comments"]]) == ("Canceled", [why])
+    assert opened["status"] == "Open"
+
+
+async def test_open_request_that_would_raise_access_after_an_import_is_canceled(
+    client: httpx2.AsyncClient, db: Db, config: Config, cast: Cast
+) -> None:
+    later = (clock.now() + timedelta(days=3)).isoformat()
+    lowering = await ask(client, cast, "Remove", named("Post", "Grant"))
+    scheduled = await ask(client, cast, "Remove", named("Post", "Grant"), scheduledStart=later)
+    standing = await ask(client, cast, "Remove", named("Close", "Grant"))
+    removing = await ask(client, cast, "Remove", named("Post", "None"))
+    await end_access(db, "Post")
+
+    await let_the_worker_work(config)
+    before = (await detail_of(client, lowering["id"]))["status"]
+    await finish_again(db, await a_finished_import(db, cast.ledger))
+    assert await fetch_value(db, "SELECT count(*) FROM people_to_recheck") == 1
+    await let_the_worker_work(config)
+
+    requests = [await detail_of(client, request["id"]) for request in (lowering, scheduled, standing, removing)]
+    assert [before, *(request["status"] for request in requests)] == ["Open", "Canceled", "Scheduled", "Open", "Open"]
+
+
+async def test_import_cancels_a_resolved_request_that_would_raise_access_instead_of_reopening_it(
+    client: httpx2.AsyncClient, db: Db, config: Config, cast: Cast
+) -> None:
+    await execute(db, "UPDATE applications SET priority = 'High'")
+    lowering = await ask(client, cast, "Remove", named("Post", "Grant"))
+    await done(client, lowering["id"], "resolve")
+    await end_access(db, "Post")
+
+    later = clock.now() + timedelta(minutes=1)
+    await finish_import(db, cast.ledger, "Users", "Permissions", at=later)
+    await let_the_worker_work(config, later)
+
+    assert (await detail_of(client, lowering["id"]))["status"] == "Canceled"
 
 
 async def test_removal_starts_although_the_access_was_denied_meanwhile(
