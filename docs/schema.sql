@@ -158,7 +158,7 @@ CREATE TRIGGER note_delete AFTER DELETE ON public.access_requests REFERENCING OL
 CREATE TRIGGER note_insert AFTER INSERT ON public.access_requests REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_access_requests();
 CREATE TRIGGER note_update AFTER UPDATE ON public.access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_access_requests();
 CREATE TRIGGER notify_of_moved_requests AFTER UPDATE ON public.access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_moved_requests();
-CREATE TRIGGER nudge_carriers AFTER UPDATE ON public.access_requests REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.nudge_carriers();
+CREATE TRIGGER nudge_carriers AFTER UPDATE ON public.access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.nudge_carriers();
 CREATE TRIGGER recheck_requests AFTER UPDATE ON public.access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.recheck_requests_of_event();
 ALTER TABLE ONLY public.access_requests ADD CONSTRAINT access_requests_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
 ALTER TABLE ONLY public.access_requests ADD CONSTRAINT access_requests_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
@@ -2482,7 +2482,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- c964e2e8e144 function note_carried_requests()
 -- 3aae17cb7237 function note_carrier_steps()
 -- 191cfb6dd6ee function note_carriers()
--- f0fdabe68e89 function nudge_carriers()
+-- 734d77e5ad11 function nudge_carriers()
 
 -- In rolecall/schema/conflicts.sql:
 -- 54c75d98ba44 function drop_approvals(uuid[], text, timestamp with time zone)

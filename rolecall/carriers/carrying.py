@@ -17,7 +17,7 @@ from rolecall.application_imports.model import ImportType
 from rolecall.application_imports.run.job import build_lock
 from rolecall.application_imports.run.next_import import locked
 from rolecall.application_imports.run.schedule import RETRY_PAUSE
-from rolecall.carriers import queries, recording
+from rolecall.carriers import queries, recording, undoing
 from rolecall.carriers.model import (
     CannotCarryOut,
     CarriedState,
@@ -60,16 +60,22 @@ async def carry_out_next(pool: Pool, config: Config, now: datetime) -> bool:
 
 
 async def _carry_out_requests(pool: Pool, config: Config, application_id: UUID) -> bool:
-    """Carry out a batch of requests and start the verifying import if it is due; return whether the batch was full."""
+    """Carry out a batch of requests, undo canceled ones and start the verifying import if it is due.
+
+    Return whether the batch was full.
+    """
     async with pool.connection() as db:
         carrier = await queries.find(db, application_id)
         # Read the clock again, because the applications before this one may have taken minutes.
         due = await queries.due_requests(db, application_id, clock.now(), _AT_ONCE)
+        canceled = await queries.canceled_requests(db, application_id, _AT_ONCE)
     if carrier and due:
         # The database connection was released before, because the application may respond slowly.
         async with _Connection(pool, config, application_id, carrier) as connection:
             for request_id in due:
                 await _carry_out(pool, connection, request_id)
+    for request_id in canceled:
+        await _undo(pool, request_id)
     await _write(pool, _stage_verification, application_id)
     return len(due) == _AT_ONCE
 
@@ -152,6 +158,16 @@ async def _take_step(pool: Pool, connection: _Connection, request_id: UUID, reco
     fault("carrier.after-send")
     await _write(pool, recording.end_step, request_id, recorded, answer)
     return True
+
+
+async def _undo(pool: Pool, request_id: UUID) -> None:
+    try:
+        await _write(pool, undoing.undo, request_id)
+    except NotNow:
+        return
+    except Exception as error:
+        # One request must not stop the others of its batch.
+        log.error("work failed", work="undo canceled request", id=str(request_id), exc_info=error)
 
 
 async def _close(pool: Pool, act: Callable[..., Awaitable[None]], request_id: UUID, reason: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rolecall.carriers.model import (
     ACCOUNT_CONTROL,
+    ALREADY_MEMBER,
     GONE,
     CannotCarryOut,
     Carrier,
@@ -183,7 +184,7 @@ class _Change:
         try:
             self._modify(group)
         except self._bonsai.errors.TypeOrValueExists:
-            return "it was already a member"
+            return ALREADY_MEMBER
         return "added"
 
     def _remove_member(self, step: Step, entry: Any) -> str:

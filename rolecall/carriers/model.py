@@ -23,6 +23,8 @@ RETRY_PAUSES = (timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=5
 DEFAULT_NAME = "{email}"
 # The result of deleting an account that no longer exists.
 GONE = "the account was already deleted"
+# The result of adding a member who is in the group.
+ALREADY_MEMBER = "it was already a member"
 # The Active Directory attribute with the bit that disables an account.
 ACCOUNT_CONTROL = "userAccountControl"
 
@@ -117,6 +119,11 @@ class RecordedStep(NamedTuple):
     step: Step
     # The step was sent before and not refused, so the application may show its result already.
     was_sent: bool
+
+
+class SentStep(NamedTuple):
+    step: Step
+    answer: str
 
 
 class Inexpressible(Exception):

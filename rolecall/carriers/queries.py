@@ -15,6 +15,7 @@ from rolecall.carriers.model import (
     CarrierMode,
     Inexpressible,
     RecordedStep,
+    SentStep,
     Step,
     StepVerb,
     Verification,
@@ -53,6 +54,12 @@ _DUE = """
                WHEN k.state = 'Waiting' THEN k.next_on <= %(now)s AND (c.definition ->> 'mode' = 'On')
                ELSE k.opened_on <> r.status_since END"""
 
+# Canceled requests that the carrier took up and whose steps are not undone yet. The trigger nudge_carriers makes them
+# wait (schema/carriers.sql).
+CANCELED = """
+    carried_requests k JOIN access_requests r ON r.id = k.request_id AND r.status = 'Canceled'
+    WHERE k.state = 'Waiting'"""
+
 
 async def find(db: Db, application_id: UUID) -> Carrier | None:
     stored = await fetch_value(db, "SELECT definition FROM carriers WHERE application_id = %(id)s", id=application_id)
@@ -67,11 +74,12 @@ async def by_application(db: Db, ids: Iterable[UUID]) -> dict[UUID, Carrier]:
 
 
 async def applications_with_work(db: Db, now: datetime) -> list[UUID]:
-    """Return the applications with requests that are due, or with changes that an import must verify."""
+    """Return the applications with requests that are due or canceled, or with changes that an import must verify."""
     rows = await fetch_rows(
         db,
         f"""SELECT DISTINCT c.application_id FROM {_DUE}
-            UNION SELECT application_id FROM carriers WHERE unverified_on IS NOT NULL""",
+            UNION SELECT application_id FROM carriers WHERE unverified_on IS NOT NULL
+            UNION SELECT k.application_id FROM {CANCELED}""",
         now=now,
     )
     return [id for (id,) in rows]
@@ -156,6 +164,60 @@ async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
         create=StepVerb.CREATE,
     )
     return [RecordedStep(position, msgspec.convert(step, Step), was_sent) for position, step, was_sent in rows]
+
+
+async def canceled_requests(db: Db, application_id: UUID, most: int) -> list[UUID]:
+    """Return canceled requests whose steps must be undone, in number order."""
+    rows = await fetch_rows(
+        db,
+        f"SELECT r.id FROM {CANCELED} AND k.application_id = %(id)s ORDER BY r.number LIMIT %(most)s",
+        id=application_id,
+        most=most,
+    )
+    return [id for (id,) in rows]
+
+
+async def giving_steps(db: Db, request_id: UUID) -> list[SentStep]:
+    """Return the steps that were sent and that give access, with their results."""
+    rows = await fetch_rows(
+        db,
+        """SELECT step, answer FROM carrier_steps
+           WHERE request_id = %(id)s AND state <> 'Planned' AND step ->> 'verb' = ANY(%(giving)s) ORDER BY position""",
+        id=request_id,
+        giving=[StepVerb.CREATE, StepVerb.ENABLE, StepVerb.ADD_MEMBER],
+    )
+    return [SentStep(msgspec.convert(step, Step), answer) for step, answer in rows]
+
+
+async def owner_of(db: Db, application_id: UUID, account: str) -> UUID | None:
+    """Return the identity of an account, or None if no import has shown it or it is unmatched."""
+    found: UUID | None = await fetch_value(
+        db,
+        "SELECT identity_id FROM accounts WHERE application_id = %(id)s AND username = %(account)s",
+        id=application_id,
+        account=account,
+    )
+    return found
+
+
+async def given_by_others(db: Db, request_id: UUID, account: str) -> set[str]:
+    """Return the names of what other requests give this account or its person, or have given since the request began.
+
+    A request that only enables or creates an account gives the empty name.
+    """
+    rows = await fetch_rows(
+        db,
+        """SELECT DISTINCT coalesce(p.permission, '') FROM access_requests r
+           JOIN access_requests q ON q.application_id = r.application_id AND q.id <> r.id
+                AND (q.identity_id = r.identity_id OR q.target_name = %(account)s)
+           LEFT JOIN privileges p ON p.request_id = q.id
+           WHERE r.id = %(id)s AND gives(q) AND q.status <> 'Canceled'
+             AND (q.resolved_on IS NULL OR q.resolved_on >= r.created_at)
+             AND (p.request_id IS NULL OR coalesce(p.lowered_access, p.requested_access) NOT IN ('None', 'Deny'))""",
+        id=request_id,
+        account=account,
+    )
+    return {name for (name,) in rows}
 
 
 async def obstacle(db: Db, request_id: UUID, account: str) -> str | None:

@@ -53,6 +53,12 @@ async def lock_open(db: Db, request_id: UUID) -> datetime:
     return since
 
 
+async def lock_canceled(db: Db, request_id: UUID) -> None:
+    """Lock a canceled request whose steps are not undone yet; raise NotNow if it is not such a request."""
+    if not await fetch_rows(db, f"SELECT FROM {queries.CANCELED} AND r.id = %(id)s FOR UPDATE OF r", id=request_id):
+        raise NotNow
+
+
 async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID, now: datetime) -> None:
     """Take up or continue a request: plan and record its steps, hold it, leave it to a person or record a dry run."""
     await _require_due(db, carrier, request_id, now)

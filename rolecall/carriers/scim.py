@@ -12,7 +12,16 @@ from typing import Any
 
 from yarl import URL
 
-from rolecall.carriers.model import GONE, CannotCarryOut, Carrier, Step, StepVerb, TargetConnection, require_own
+from rolecall.carriers.model import (
+    ALREADY_MEMBER,
+    GONE,
+    CannotCarryOut,
+    Carrier,
+    Step,
+    StepVerb,
+    TargetConnection,
+    require_own,
+)
 from rolecall.core.json_paths import value_at
 from rolecall.core.text import in_one_line
 from rolecall.sources.http_client import SentAnswer, SourceHttp, open_http
@@ -125,7 +134,7 @@ class ScimTarget:
         if group is None:
             raise CannotCarryOut(f"the server has no group {step.group}")
         if user["id"] in await self._members(group):
-            return "it was already a member"
+            return ALREADY_MEMBER
         member = {"value": user["id"], "display": step.account}
         await self._patch(self._groups / group["id"], [{"op": "add", "path": "members", "value": [member]}])
         return "added"
