@@ -52,15 +52,15 @@ async def plan_of(db: Db, event: LockedEvent, suspensions: Sequence[AccessReques
         return RestorePlan([], unneeded, [why])
     present = {(held.application_id, held.username) for held in await accounts.of_identity(db, event.identity_id)}
     limits = await _limits(db, event, suspended)
-    removals = await _removals(db, event, suspended)
+    taken = await _taken_accounts(db, event, suspended)
     for request in suspended:
         application, name = request.target.application, request.target.name
         if application.is_archived:
             plan.differences.append(f"{name} is not restored: {application.name} is archived")
         elif (application.id, name) not in present:
             plan.differences.append(f"{name} is not restored: {application.name} no longer has this account")
-        elif number := removals.get((application.id, name)):
-            plan.differences.append(f"{name} is not restored: access request {number} removes the account")
+        elif reason := taken.get((application.id, name)):
+            plan.differences.append(f"{name} is not restored: {reason}")
         else:
             _plan_restore(plan, request, event.identity_id, limits)
     return plan
@@ -137,25 +137,44 @@ def _suspended_on(suspended: Sequence[AccessRequestDetail]) -> datetime:
     return suspended[0].activity[0].created_date
 
 
-async def _removals(
+def _by_hand(request: str) -> str:
+    # A Suspend or Restore of a personnel event belongs to a leave. `_other_leave` decides about other leaves.
+    of_event = f"l.request_id = {request}.id AND l.kind = 'Personnel Event'"
+    return f"NOT EXISTS (SELECT FROM related_items l WHERE {of_event})"
+
+
+# A provisioned restore of what suspension `r` took. That of a leave leaves out what is suspended by hand.
+_LIFTED = f"""
+    FROM access_requests s
+    WHERE s.application_id = r.application_id AND s.target_name = r.target_name AND s.identity_id = r.identity_id
+      AND s.action = 'Restore' AND s.status IN ('Resolved', 'Completed') AND s.resolved_on > r.resolved_on
+      AND {_by_hand("s")}"""
+_SUSPENDS = f"r.action = 'Suspend' AND {_by_hand('r')}"
+
+
+async def _taken_accounts(
     db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]
-) -> dict[tuple[UUID, str], int]:
-    """Return the numbers of the requests that remove whole accounts, by application and account.
+) -> dict[tuple[UUID, str], str]:
+    """Return the whole accounts that other requests remove or suspend, by application and account, with the reason.
 
     Such a request took away the suspended access too, although it lists only the access at the time of the request.
     """
     rows = await fetch_rows(
         db,
-        f"""SELECT r.application_id, r.target_name, min(r.number) FROM access_requests r
-            WHERE r.action = 'Remove' AND r.is_whole AND {_SINCE_SUSPENSION} GROUP BY 1, 2""",
+        f"""SELECT DISTINCT ON (r.application_id, r.target_name) r.application_id, r.target_name,
+                   'access request ' || r.number || CASE r.action
+                       WHEN 'Remove' THEN ' removes the account' ELSE ' suspends the account' END
+            FROM access_requests r
+            WHERE r.is_whole AND (r.action = 'Remove' OR {_SUSPENDS} AND NOT EXISTS (SELECT {_LIFTED}))
+              AND {_SINCE_SUSPENSION} ORDER BY r.application_id, r.target_name, r.action, r.number""",
         identity=event.identity_id,
         since=_suspended_on(suspended),
     )
-    return {(application_id, name): number for application_id, name, number in rows}
+    return {(application_id, name): why for application_id, name, why in rows}
 
 
 async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]) -> _Limits:
-    """Return limits for access that other requests remove or lower, and for groups that no longer exist.
+    """Return limits for access that other requests remove, lower or suspend, and for groups that no longer exist.
 
     A group that no file ever listed is known only by its members, so it sets no limit when it has no members.
     """
@@ -163,10 +182,14 @@ async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestD
         db,
         f"""SELECT r.application_id, r.target_name, p.header, p.section, p.permission,
                   coalesce(p.lowered_access, p.requested_access),
-                  'access request ' || r.number || CASE coalesce(p.lowered_access, p.requested_access)
-                      WHEN 'None' THEN ' removes it' ELSE ' lowers it' END
+                  'access request ' || r.number || CASE
+                      WHEN coalesce(p.lowered_access, p.requested_access) <> 'None' THEN ' lowers it'
+                      WHEN r.action = 'Suspend' THEN ' suspends it' ELSE ' removes it' END
            FROM access_requests r JOIN privileges p ON p.request_id = r.id
-           WHERE r.action IN ('Change', 'Remove') AND {_SINCE_SUSPENSION}
+           WHERE {_SINCE_SUSPENSION} AND (r.action IN ('Change', 'Remove') OR {_SUSPENDS} AND NOT EXISTS (
+               SELECT {_LIFTED} AND EXISTS (
+                   SELECT FROM privileges q WHERE q.request_id = s.id
+                   AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission))))
            UNION ALL
            SELECT g.application_id, '', group_header(v.nomenclature), '', g.name, 'None', 'the group no longer exists'
            FROM groups g JOIN group_versions v ON v.group_number = g.number

@@ -186,6 +186,129 @@ async def test_removal_that_was_canceled_or_affects_another_person_does_not_limi
     assert (restored, comments) == (["Posters", "Readers"], [])
 
 
+async def a_suspension(
+    client: httpx2.AsyncClient, db: Db, leave: Leave, *groups: str, access: Access = Access.NONE
+) -> int:
+    """Suspend Ada's account, or only its access to these groups, apart from the leave; return the request's number."""
+    privileges = [NewPrivilege(header="Group", permission=group, requested_access=access) for group in groups]
+    request = await done(client, str(await a_request(db, leave, access, action="Suspend", privileges=privileges)))
+    return int(request["number"])
+
+
+async def done(client: httpx2.AsyncClient, id: str) -> Any:
+    answer = await client.post(f"/api/access-requests/{id}/resolve")
+    assert answer.json()["status"] == "Completed"
+    return answer.json()
+
+
+async def restored_by_hand(client: httpx2.AsyncClient, leave: Leave, *groups: str) -> Any:
+    privileges = [{"header": "Group", "permission": group} for group in groups]
+    body = {"action": "Restore", "applicationId": str(leave.ledger), "identityId": str(leave.ada)}
+    answer = await client.post("/api/access-requests", json={**body, "privileges": privileges})
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_end_of_a_leave_does_not_lift_another_suspension_of_the_account(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave, is_first: bool
+) -> None:
+    number = await a_suspension(client, db, leave) if is_first else 0
+    await suspended(client, leave)
+    number = number or await a_suspension(client, db, leave)
+
+    event, restored, comments = await back(client, config, leave)
+
+    assert (event["status"], restored) == ("Completed", [])
+    assert comments == [f"ada is not restored: access request {number} suspends the account"]
+    # The restore by hand is approved, and includes the access that the leave suspended.
+    request = await restored_by_hand(client, leave)
+    assert [p["permission"]["permission"] for p in request["target"]["privileges"]] == ["Posters", "Readers"]
+    assert request["status"] == "Pending"
+
+
+async def test_end_of_a_leave_does_not_restore_an_account_whose_suspension_is_not_finished(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+    await a_request(db, leave, Access.NONE, action="Suspend", privileges=[])
+
+    _, restored, _ = await back(client, config, leave)
+
+    assert restored == []
+
+
+@pytest.mark.parametrize("groups", [(), ("Posters",)])
+async def test_suspension_that_was_canceled_or_lifted_does_not_limit_the_restore(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave, groups: tuple[str, ...]
+) -> None:
+    await suspended(client, leave)
+    await a_suspension(client, db, leave, *groups)
+    canceled = await a_request(db, leave, Access.NONE, action="Suspend")
+    assert (await client.post(f"/api/access-requests/{canceled}/cancel")).status_code == 200
+    await client.patch("/api/settings", json={"approvalPolicy": []})
+    await done(client, (await restored_by_hand(client, leave, *groups))["id"])
+
+    _, restored, comments = await back(client, config, leave)
+
+    assert (restored, comments) == (["Posters", "Readers"], [])
+
+
+async def test_restore_that_is_not_provisioned_does_not_lift_a_suspension(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+    await a_suspension(client, db, leave)
+    await restored_by_hand(client, leave)
+
+    _, restored, _ = await back(client, config, leave)
+
+    assert restored == []
+
+
+@pytest.mark.parametrize(
+    ("access", "restored", "said"),
+    [
+        (Access.NONE, ["Readers"], "is not restored: access request {} suspends"),
+        (
+            Access.GRANT,
+            ["Posters", "Readers"],
+            "is restored as Grant, not as Unrestricted: access request {} lowers",
+        ),
+    ],
+)
+async def test_access_that_another_request_suspends_is_not_restored(
+    client: httpx2.AsyncClient,
+    db: Db,
+    config: Config,
+    leave: Leave,
+    access: Access,
+    restored: list[str],
+    said: str,
+) -> None:
+    await execute(db, "UPDATE privileges SET initial_access = 'Unrestricted' WHERE permission = 'Posters'")
+    await suspended(client, leave)
+    number = await a_suspension(client, db, leave, "Posters", access=access)
+
+    _, found, comments = await back(client, config, leave)
+
+    assert (found, comments) == (restored, [f"Group Posters of ada in Ledger {said.format(number)} it"])
+
+
+async def test_access_stays_suspended_if_only_other_access_of_the_account_was_restored(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+    number = await a_suspension(client, db, leave)
+    await client.patch("/api/settings", json={"approvalPolicy": []})
+    await done(client, (await restored_by_hand(client, leave, "Readers"))["id"])
+
+    _, restored, comments = await back(client, config, leave)
+
+    said = f"Group Posters of ada in Ledger is not restored: access request {number} suspends it"
+    assert (restored, comments) == (["Readers"], [said])
+
+
 DAY, SECOND, HOUR = timedelta(days=1), timedelta(seconds=1), timedelta(hours=1)
 
 
