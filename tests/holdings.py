@@ -19,6 +19,18 @@ async def a_finished_import(db: Db, application_id: UUID) -> int:
     return number
 
 
+async def a_rollback(db: Db, application_id: UUID, *, to: int = 1) -> int:
+    number = await a_finished_import(db, application_id)
+    await execute(
+        db,
+        """INSERT INTO import_runs (import_id, rollback_to)
+           SELECT id, %(to)s FROM application_imports WHERE number = %(number)s""",
+        number=number,
+        to=to,
+    )
+    return number
+
+
 async def finish_import(db: Db, application_id: UUID, *file_groups: str, at: datetime) -> int:
     """Create a finished import with a file for each of these file groups, queued for reconciliation."""
     number = await a_finished_import(db, application_id)

@@ -73,13 +73,17 @@ async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) 
 
 
 def last_import_before(application: str, moment: str) -> str:
-    """Return SQL for the end of the last finished import of an application before a moment.
+    """Return SQL for the time when the data of an application at a moment was supplied: when its import was created.
 
-    Suspended access is read from this import. Changes that were provisioned before it do not count again, because the
-    access already reflects them.
+    Suspended access is read from this data, which already reflects the changes that were provisioned before. The end of
+    an import says nothing about the age of its data, because the import may have been held. A rollback restores older
+    data, so neither it (`shows_requests`, schema/access_requests.sql) nor the imports that it undid count.
     """
-    return f"""coalesce((SELECT max(i.build_end) FROM application_imports i WHERE i.application_id = {application}
-        AND i.status = 'Finished' AND i.build_end <= {moment}), '-infinity')"""
+    return f"""coalesce((SELECT max(i.created_at) FROM application_imports i WHERE i.application_id = {application}
+        AND i.build_end <= {moment} AND shows_requests(i) AND NOT EXISTS (
+            SELECT FROM application_imports b JOIN import_runs u ON u.import_id = b.id
+            WHERE b.application_id = i.application_id AND b.status = 'Finished' AND b.build_end <= {moment}
+              AND b.number > i.number AND u.rollback_to < i.number)), '-infinity')"""
 
 
 # Provisioned suspensions of the target of a new request.

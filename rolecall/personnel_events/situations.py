@@ -60,11 +60,8 @@ async def _holdings(db: Db, identity_id: UUID, found: Sequence[Account]) -> dict
         db,
         """SELECT r.application_id, p.header, p.section, p.permission
            FROM access_requests r JOIN privileges p ON p.request_id = r.id
-           WHERE r.identity_id = %(identity)s AND r.action IN ('Add', 'Change', 'Restore') AND r.status <> 'Canceled'
-             AND p.requested_access NOT IN ('None', 'Deny')
-             AND (r.status <> 'Completed' OR NOT EXISTS (
-                 SELECT FROM application_imports i WHERE i.application_id = r.application_id
-                 AND i.status = 'Finished' AND i.created_at > r.completed_on))""",
+           WHERE r.identity_id = %(identity)s AND r.action IN ('Add', 'Change', 'Restore') AND is_unshown(r)
+             AND p.requested_access NOT IN ('None', 'Deny')""",
         identity=identity_id,
     )
     for account in found:

@@ -16,7 +16,7 @@ from rolecall.settings.policy import Level, RequestAction
 from tests.access_requests.fitting import Cast, a_ledger_cast, approvers, ask, asked, named, suspended
 from tests.access_requests.walking import done
 from tests.counting import counting
-from tests.holdings import a_finished_import, an_account
+from tests.holdings import a_finished_import, a_rollback, an_account
 
 
 @pytest.fixture
@@ -285,6 +285,28 @@ async def test_access_can_be_restored_if_an_import_after_a_removal_still_had_it(
     await suspended(client, cast, named("Post"))
 
     assert asked(await ask(client, cast, "Restore", named("Post"))) == [("Post", "Modify", "Modify")]
+
+
+@pytest.mark.parametrize("kind", ["held", "rollback", "undone"])
+async def test_access_is_not_restored_if_the_data_was_older_than_its_removal(
+    client: httpx2.AsyncClient, db: Db, cast: Cast, kind: str
+) -> None:
+    """Test an import that was held until after the removal, a rollback, and an import that a rollback undid."""
+    held = await a_finished_import(db, cast.ledger) if kind == "held" else None
+    removal = await ask(client, cast, "Remove", named("Post"))
+    await done(client, removal["id"], "resolve")
+    if held:
+        ended = "UPDATE application_imports SET build_end = clock_timestamp() WHERE number = %(number)s"
+        await execute(db, ended, number=held)
+    else:
+        if kind == "undone":
+            await a_finished_import(db, cast.ledger)
+        await a_rollback(db, cast.ledger)
+    await suspended(client, cast, named("Post"))
+
+    answer = await ask(client, cast, "Restore", named("Post"))
+
+    assert answer["errors"] == [{"field": "privileges.0.access", "message": "Books Post of ada is not suspended"}]
 
 
 async def test_access_is_restored_after_a_suspension_that_an_earlier_restore_did_not_undo(

@@ -8,7 +8,7 @@ import pytest
 from rolecall.access_requests.model import NewPrivilege
 from rolecall.core.db import Db, execute
 from tests.builders import an_access_model, an_access_request, an_application, an_identity, an_import
-from tests.holdings import an_account
+from tests.holdings import a_rollback, an_account
 from tests.personnel_events.bodies import EVENTS, MISSING, created, day, midnight, planned
 
 ADA = {"firstName": "Ada", "lastName": "Lovelace", "department": "Finance"}
@@ -142,6 +142,7 @@ async def test_role_transition_removes_completed_access_until_an_import_could_sh
     later = {"created_at": datetime.now(UTC) + timedelta(minutes=1)}
     await an_import(db, await an_application(db, "Wiki"), "Finished", **later)
     await an_import(db, ledger, "Failed", **later)
+    await a_rollback(db, ledger)
     found.append(await lost_in_transition(client, ada))
     await an_import(db, ledger, "Finished", **later)
     found.append(await lost_in_transition(client, ada))

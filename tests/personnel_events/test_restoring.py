@@ -11,7 +11,7 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
 from tests.builders import an_access_request, an_application, an_identity, an_import
-from tests.holdings import a_finished_import, an_account
+from tests.holdings import a_finished_import, a_rollback, an_account
 from tests.personnel_events.bodies import EVENTS, created
 from tests.working import let_the_worker_work
 
@@ -333,18 +333,22 @@ async def test_removal_that_an_import_already_reflects_does_not_limit_the_restor
 ) -> None:
     """Test a removal and an import before the suspension.
 
-    `imported` is how long before the suspension the last import ended. `resolved` is how long after the end of that
-    import the removal was resolved; None means that it was not resolved.
+    `imported` is how long before the suspension the last import was created. `resolved` is how long after that the
+    removal was resolved; None means that it was not resolved.
     """
     await suspended(client, leave)
     rows = await fetch_rows(db, "SELECT created_at FROM access_requests WHERE action = 'Suspend'")
     suspension = rows[0][0]
-    await execute(db, "UPDATE application_imports SET build_end = %(at)s", at=suspension - imported)
-    # Earlier and later imports, failed ones and those of other applications do not count.
-    await an_import(db, leave.ledger, "Finished", build_end=suspension - 2 * DAY)
-    await an_import(db, leave.ledger, "Failed", build_end=suspension - HOUR)
-    await an_import(db, leave.ledger, "Finished", build_end=suspension + HOUR)
-    await an_import(db, await an_application(db, "Other"), "Finished", build_end=suspension - HOUR)
+    ended = "UPDATE application_imports SET created_at = %(at)s, build_end = %(end)s"
+    await execute(db, ended, at=suspension - imported, end=suspension)
+    # Imports that finished later, failed or belong to another application do not count; nor do rollbacks.
+    soon = {"created_at": suspension - HOUR, "build_end": suspension - HOUR}
+    await an_import(db, leave.ledger, "Finished", created_at=suspension - 2 * DAY, build_end=suspension)
+    await an_import(db, leave.ledger, "Failed", **soon)
+    await an_import(db, leave.ledger, "Finished", created_at=suspension - HOUR, build_end=suspension + HOUR)
+    await an_import(db, await an_application(db, "Other"), "Finished", **soon)
+    rollback = "UPDATE application_imports SET created_at = %(at)s, build_end = %(at)s WHERE number = %(number)s"
+    await execute(db, rollback, at=suspension - HOUR, number=await a_rollback(db, leave.ledger))
     earlier = await a_request(db, leave, Access.NONE, now=suspension - 2 * DAY)
     at = None if resolved is None else suspension - imported + resolved
     await execute(db, "UPDATE access_requests SET resolved_on = %(at)s WHERE id = %(id)s", at=at, id=earlier)
