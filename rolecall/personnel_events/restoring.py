@@ -30,6 +30,8 @@ class _Limit(msgspec.Struct, frozen=True):
 
 # The key is application, account (empty for all accounts), header, section and permission.
 _Limits = dict[tuple[UUID, str, str, str, str], _Limit]
+# Why accounts are not restored, by application and account.
+_WhyNot = dict[tuple[UUID, str], str]
 
 
 class RestorePlan(msgspec.Struct, frozen=True):
@@ -51,8 +53,9 @@ async def plan_of(db: Db, event: LockedEvent, suspensions: Sequence[AccessReques
         why = f"Nothing is restored: leave {other} of the same person has not ended; request the restore when it ends"
         return RestorePlan([], unneeded, [why])
     present = {(held.application_id, held.username) for held in await accounts.of_identity(db, event.identity_id)}
-    limits = await _limits(db, event, suspended)
-    taken = await _taken_accounts(db, event, suspended)
+    inactive, at_start = await _limits_at_start(db, suspended)
+    taken = inactive | await _taken_accounts(db, event, suspended)
+    limits = [at_start, await _limits(db, event, suspended)]
     for request in suspended:
         application, name = request.target.application, request.target.name
         if application.is_archived:
@@ -66,7 +69,9 @@ async def plan_of(db: Db, event: LockedEvent, suspensions: Sequence[AccessReques
     return plan
 
 
-def _plan_restore(plan: RestorePlan, request: AccessRequestDetail, identity_id: UUID, limits: _Limits) -> None:
+def _plan_restore(
+    plan: RestorePlan, request: AccessRequestDetail, identity_id: UUID, limits: Sequence[_Limits]
+) -> None:
     application, name = request.target.application, request.target.name
     privileges = []
     for privilege in request.target.privileges:
@@ -74,7 +79,8 @@ def _plan_restore(plan: RestorePlan, request: AccessRequestDetail, identity_id: 
         words = " ".join(word for word in (what.header, what.section, what.permission) if word)
         subject = f"{words} of {name} in {application.name}"
         key = what.header, what.section, what.permission
-        found = [limits[place] for account in ("", name) if (place := (application.id, account, *key)) in limits]
+        places = [(application.id, account, *key) for account in ("", name)]
+        found = [each[place] for each in limits for place in places if place in each]
         limit = min(found, key=lambda each: RANK[each.access], default=None)
         if limit is None or RANK[limit.access] >= RANK[had]:
             privileges.append(_restored(privilege, had))
@@ -152,9 +158,7 @@ _LIFTED = f"""
 _SUSPENDS = f"r.action = 'Suspend' AND {_by_hand('r')}"
 
 
-async def _taken_accounts(
-    db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]
-) -> dict[tuple[UUID, str], str]:
+async def _taken_accounts(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]) -> _WhyNot:
     """Return the whole accounts that other requests remove or suspend, by application and account, with the reason.
 
     Such a request took away the suspended access too, although it lists only the access at the time of the request.
@@ -171,6 +175,50 @@ async def _taken_accounts(
         since=_suspended_on(suspended),
     )
     return {(application_id, name): why for application_id, name, why in rows}
+
+
+async def _limits_at_start(db: Db, suspended: Sequence[AccessRequestDetail]) -> tuple[_WhyNot, _Limits]:
+    """Return the accounts that were not active when the leave began, and limits to the access that was held then.
+
+    The suspensions list the access when they were requested, days before. The last import between then and their start
+    shows what a suspension could still take away; without such an import there are no limits.
+    """
+    rows = await fetch_rows(
+        db,
+        f"""SELECT r.application_id, r.target_name, p.header, p.section, p.permission, last.number,
+                  EXISTS (SELECT FROM account_versions v WHERE v.account_number = a.number AND v.is_active AND {_THEN}),
+                  coalesce(({_HELD_THEN}), 'None')
+           FROM access_requests r CROSS JOIN LATERAL (
+               SELECT max(i.number)::int FROM application_imports i WHERE i.application_id = r.application_id
+               AND i.build_end > r.created_at AND i.build_end <= r.started_on AND shows_requests(i)) AS last (number)
+           JOIN accounts a ON a.application_id = r.application_id AND a.username = r.target_name COLLATE "C"
+           LEFT JOIN privileges p ON p.request_id = r.id
+           WHERE r.id = ANY(%(suspensions)s) AND last.number IS NOT NULL""",
+        suspensions=[request.id for request in suspended],
+    )
+    inactive: _WhyNot = {}
+    limits: _Limits = {}
+    for application_id, name, header, section, permission, number, is_active, access in rows:
+        if not is_active:
+            inactive[application_id, name] = f"import {number} did not show it as active before the leave began"
+        elif header is not None:
+            why = f"import {number} showed it as {access} before the leave began"
+            limits[application_id, name, header, section, permission] = _Limit(Access(access), why)
+    return inactive, limits
+
+
+_THEN = "v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number)"
+# The nomenclature of a group, and so the header of its membership, may have changed since.
+_HELD_THEN = f"""
+    SELECT held.access FROM (
+        SELECT 'Grant' FROM groups g JOIN memberships v ON v.group_number = g.number AND v.account_number = a.number
+        WHERE g.application_id = r.application_id AND g.name = p.permission AND p.section = '' AND {_THEN}
+          AND p.header IN (SELECT group_header(w.nomenclature) FROM group_versions w WHERE w.group_number = g.number)
+        UNION ALL
+        SELECT v.access::text FROM permissions q JOIN assignments v ON v.permission_number = q.number
+        WHERE q.application_id = r.application_id AND v.holder_number = a.number AND {_THEN}
+          AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)) AS held (access)
+    ORDER BY access_rank(held.access) DESC LIMIT 1"""
 
 
 async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]) -> _Limits:

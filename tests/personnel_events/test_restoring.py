@@ -11,7 +11,7 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
 from tests.builders import an_access_request, an_application, an_identity, an_import
-from tests.holdings import a_finished_import, a_rollback, an_account
+from tests.holdings import a_finished_import, a_rollback, an_account, finish_import
 from tests.personnel_events.bodies import EVENTS, created
 from tests.working import let_the_worker_work
 
@@ -307,6 +307,107 @@ async def test_access_stays_suspended_if_only_other_access_of_the_account_was_re
 
     said = f"Group Posters of ada in Ledger is not restored: access request {number} suspends it"
     assert (restored, comments) == (["Readers"], [said])
+
+
+@pytest.fixture
+async def coming(client: httpx2.AsyncClient, db: Db, config: Config) -> Leave:
+    """Ada's leave starts in a week; her suspension has been requested and lists a group and two permissions."""
+    clock.travel_to(datetime(2026, 11, 2, 9, tzinfo=UTC))
+    leave = Leave()
+    leave.ada, leave.ledger = await an_identity(db), await an_application(db, "Ledger")
+    held = (("Books", "Post", "Unrestricted", "Low"), ("Books", "Void", "Deny", "Low"))
+    await an_account(db, leave.ledger, "ada", leave.ada, groups=("Posters",), permissions=held)
+    leave.event = await created(
+        client, "leave-of-absence", identityId=str(leave.ada), effectiveDate="2026-11-09", endDate="2026-12-01"
+    )
+    await let_the_worker_work(config)
+    return leave
+
+
+async def imported(db: Db, leave: Leave, on: int) -> int:
+    """Import all files of the ledger on this day of November, and return the number of the import."""
+    at = datetime(2026, 11, on, tzinfo=UTC)
+    number = await finish_import(db, leave.ledger, "Users", "Groups", "Memberships", "Permissions", at=at)
+    await execute(db, "UPDATE application_imports SET build_end = %(at)s WHERE number = %(n)s", at=at, n=number)
+    return number
+
+
+async def after_the_coming_leave(
+    client: httpx2.AsyncClient, config: Config, leave: Leave
+) -> tuple[dict[str, str], list[str]]:
+    """Run the leave; return the restored access and the comments on differences."""
+    await let_the_worker_work(config, datetime(2026, 11, 9, 1, tzinfo=UTC))
+    await suspended(client, leave)
+    event, _, comments = await back(client, config, leave)
+    found: dict[str, str] = {}
+    for request in event["stages"][2]["accessRequests"]:
+        detail = (await client.get(f"/api/access-requests/{request['id']}")).json()
+        found |= {p["permission"]["permission"]: p["requestedAccess"] for p in detail["target"]["privileges"]}
+    return found, comments
+
+
+ENDED = "UPDATE {} SET until_import = %(n)s WHERE until_import IS NULL"
+EVERYTHING = {"Posters": "Grant", "Post": "Unrestricted", "Void": "Deny"}
+
+
+async def test_access_that_ended_before_the_leave_began_is_not_restored(
+    client: httpx2.AsyncClient, db: Db, config: Config, coming: Leave
+) -> None:
+    number = await imported(db, coming, 6)
+    for table in ("memberships", "assignments"):
+        await execute(db, ENDED.format(table), n=number)
+    lowered = "INSERT INTO assignments SELECT holder_number, permission_number, 'Grant', %(n)s, NULL, value"
+    of_post = "FROM assignments WHERE permission_number = (SELECT number FROM permissions WHERE permission = 'Post')"
+    await execute(db, f"{lowered} {of_post}", n=number)
+
+    found, comments = await after_the_coming_leave(client, config, coming)
+
+    assert found == {"Post": "Grant", "Void": "Deny"}
+    assert comments == [
+        f"Group Posters of ada in Ledger is not restored: import {number} showed it as None before the leave began",
+        "Books Post of ada in Ledger is restored as Grant, not as Unrestricted:"
+        f" import {number} showed it as Grant before the leave began",
+    ]
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+async def test_account_that_was_inactive_before_the_leave_began_is_not_restored(
+    client: httpx2.AsyncClient, db: Db, config: Config, coming: Leave, is_shown: bool
+) -> None:
+    number = await imported(db, coming, 6)
+    await execute(db, ENDED.format("account_versions"), n=number)
+    # An account that an import does not show comes back with a later import.
+    since = number if is_shown else await imported(db, coming, 12)
+    columns = "account_number, {}, NULL, name, '', '', '', '', {}, false, '', '', '{{}}', '', ''"
+    copied = columns.format(since, "false")
+    await execute(db, f"INSERT INTO account_versions SELECT {copied} FROM account_versions")
+
+    found, comments = await after_the_coming_leave(client, config, coming)
+
+    assert found == {}
+    said = f"import {number} did not show it as active before the leave began"
+    assert comments == [f"ada is not restored: {said}"]
+
+
+@pytest.mark.parametrize("day", [1, 10])
+async def test_import_that_ended_before_the_request_or_after_the_start_does_not_limit_the_restore(
+    client: httpx2.AsyncClient, db: Db, config: Config, coming: Leave, day: int
+) -> None:
+    number = await imported(db, coming, day)
+    await execute(db, ENDED.format("memberships"), n=number)
+
+    assert await after_the_coming_leave(client, config, coming) == (EVERYTHING, [])
+
+
+async def test_last_import_before_the_leave_began_limits_the_restore(
+    client: httpx2.AsyncClient, db: Db, config: Config, coming: Leave
+) -> None:
+    number = await imported(db, coming, 5)
+    await execute(db, ENDED.format("memberships"), n=number)
+    again = await imported(db, coming, 6)
+    await execute(db, "INSERT INTO memberships SELECT account_number, group_number, %(n)s FROM memberships", n=again)
+
+    assert await after_the_coming_leave(client, config, coming) == (EVERYTHING, [])
 
 
 DAY, SECOND, HOUR = timedelta(days=1), timedelta(seconds=1), timedelta(hours=1)
