@@ -17,7 +17,7 @@ Grants = Mapping[UUID, Mapping[Key, NewPrivilege]]
 
 
 class HeldAccount(msgspec.Struct, frozen=True):
-    """An account. `holds` are its current and requested privileges; it is filled only for a role transition."""
+    """An account. `holds` are its current, requested and suspended privileges; only a role transition needs them."""
 
     application_id: UUID
     username: str
@@ -94,7 +94,7 @@ def _difference(application_id: UUID, situation: Situation, dates: EventDates) -
         if gained:
             yield _add(application_id, gained, dates)
         return
-    # Request the removal only of grants that the account holds or is about to get (`HeldAccount.holds`).
+    # Request the removal only of grants that the account holds or may get (`HeldAccount.holds`).
     lost = [_removed(given) for name, given in before.items() if name not in after and name in account.holds]
 
     def request(action: RequestAction, privileges: list[NewPrivilege], start: datetime) -> NewRequest:

@@ -48,7 +48,7 @@ async def situation_of(
 
 
 async def _holdings(db: Db, identity_id: UUID, found: Sequence[Account]) -> dict[UUID, frozenset[Key]]:
-    """Return the privileges of each account: those it holds, and those requested but not imported yet."""
+    """Return the privileges of each account: those it holds or will get, by a request or after a suspension."""
     ids = [account.id for account in found]
     holds = defaultdict[UUID, set[Key]](set)
     for member in await accounts.memberships(db, ids):
@@ -61,7 +61,18 @@ async def _holdings(db: Db, identity_id: UUID, found: Sequence[Account]) -> dict
         """SELECT r.application_id, p.header, p.section, p.permission
            FROM access_requests r JOIN privileges p ON p.request_id = r.id
            WHERE r.identity_id = %(identity)s AND r.action IN ('Add', 'Change', 'Restore') AND is_unshown(r)
-             AND p.requested_access NOT IN ('None', 'Deny')""",
+             AND p.requested_access NOT IN ('None', 'Deny')
+           UNION ALL
+           -- Suspended access may be gone from the account, but a Restore gives it back.
+           SELECT r.application_id, p.header, p.section, p.permission
+           FROM access_requests r JOIN privileges p ON p.request_id = r.id
+           WHERE r.identity_id = %(identity)s AND r.action = 'Suspend' AND r.status <> 'Canceled'
+             AND p.initial_access NOT IN ('None', 'Deny') AND NOT EXISTS (
+                 SELECT FROM access_requests s JOIN privileges q ON q.request_id = s.id
+                 WHERE s.application_id = r.application_id AND s.target_name = r.target_name
+                   AND s.identity_id = r.identity_id AND s.action = 'Restore' AND s.status <> 'Canceled'
+                   AND (s.number > r.number OR s.resolved_on > r.resolved_on)
+                   AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission))""",
         identity=identity_id,
     )
     for account in found:

@@ -3,9 +3,11 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
+import msgspec
 import pytest
 
 from rolecall.access_requests.model import NewPrivilege
+from rolecall.accounts.model import Access
 from rolecall.core.db import Db, execute
 from tests.builders import an_access_model, an_access_request, an_application, an_identity, an_import
 from tests.holdings import a_rollback, an_account
@@ -127,6 +129,35 @@ async def test_role_transition_removes_only_access_that_the_account_holds(client
     await an_account(db, ledger, "ada", ada, permissions=(("Books", "Close", "Modify", "Low"),))
 
     assert await lost_in_transition(client, ada) == ["Close"]
+
+
+async def test_role_transition_removes_suspended_access_until_it_is_restored(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    ada, ledger = await a_clerk_without_access(db)
+    await an_account(db, ledger, "ada", ada)
+    asked: dict[str, Any] = {"application_id": ledger, "identity_id": ada, "target_name": "ada"}
+    posters = NewPrivilege(header="Group", permission="Posters", initial_access=Access.GRANT)
+    denied = NewPrivilege(header="Books", permission="Close", initial_access=Access.DENY)
+    taken = [msgspec.structs.replace(each, requested_access=Access.NONE) for each in (posters, denied)]
+    suspension = await an_access_request(db, "Suspend", privileges=taken, **asked)
+    found = [await lost_in_transition(client, ada)]
+
+    # A Restore of other access, and one that is canceled, restore nothing.
+    readers = NewPrivilege(header="Group", permission="Readers")
+    await an_access_request(db, "Restore", privileges=[readers], **asked)
+    restore = await an_access_request(db, "Restore", privileges=[posters], **asked)
+    await execute(db, "UPDATE access_requests SET status = 'Canceled' WHERE id = %(id)s", id=restore)
+    found.append(await lost_in_transition(client, ada))
+    completed = "UPDATE access_requests SET status = 'Completed', completed_on = now() WHERE id = %(id)s"
+    await execute(db, completed, id=restore)
+    await an_import(db, ledger, "Finished", created_at=datetime.now(UTC) + timedelta(minutes=1))
+    found.append(await lost_in_transition(client, ada))
+    for canceled in (restore, suspension):
+        await execute(db, "UPDATE access_requests SET status = 'Canceled' WHERE id = %(id)s", id=canceled)
+    found.append(await lost_in_transition(client, ada))
+
+    assert found == [["Posters"], ["Posters"], [], []]
 
 
 async def test_role_transition_removes_completed_access_until_an_import_could_show_it(

@@ -10,7 +10,7 @@ from rolecall.accounts.model import Access
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
-from tests.builders import an_access_request, an_application, an_identity, an_import
+from tests.builders import an_access_model, an_access_request, an_application, an_identity, an_import
 from tests.holdings import a_finished_import, a_rollback, an_account, finish_import
 from tests.personnel_events.bodies import EVENTS, created
 from tests.working import let_the_worker_work
@@ -30,7 +30,7 @@ class Leave:
 async def leave(client: httpx2.AsyncClient, db: Db, config: Config) -> Leave:
     clock.travel_to(datetime(2026, 11, 2, 9, tzinfo=UTC))
     leave = Leave()
-    leave.ada, leave.ledger = await an_identity(db), await an_application(db, "Ledger")
+    leave.ada, leave.ledger = await an_identity(db, department="Finance"), await an_application(db, "Ledger")
     await an_account(db, leave.ledger, "ada", leave.ada, groups=("Posters", "Readers"))
     leave.event = await created(
         client, "leave-of-absence", identityId=str(leave.ada), effectiveDate="2026-11-02", endDate="2026-12-01"
@@ -307,6 +307,31 @@ async def test_access_stays_suspended_if_only_other_access_of_the_account_was_re
 
     said = f"Group Posters of ada in Ledger is not restored: access request {number} suspends it"
     assert (restored, comments) == (["Readers"], [said])
+
+
+@pytest.mark.parametrize("is_gained", [True, False])
+async def test_access_lost_in_a_role_transition_during_the_leave_is_not_restored(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave, is_gained: bool
+) -> None:
+    ledger = str(leave.ledger)
+    await an_access_model(db, "Clerks", access=[{"applicationId": ledger, "groups": ["Posters"]}])
+    sales = [[{"field": "department", "operator": "is", "value": "Sales"}]]
+    if is_gained:
+        await an_access_model(
+            db, "Sellers", conditions=sales, access=[{"applicationId": ledger, "groups": ["Sellers"]}]
+        )
+    await suspended(client, leave)
+    # The suspended account has lost its groups when the transition is planned.
+    await execute(db, ENDED.format("memberships"), n=await a_finished_import(db, leave.ledger))
+    moved = {"effectiveDate": "2026-11-02", "identity": {"department": "Sales"}}
+    await created(client, "role-transition", identityId=str(leave.ada), **moved)
+    await let_the_worker_work(config)
+
+    _, restored, comments = await back(client, config, leave)
+
+    assert restored == ["Readers"]
+    [said] = comments
+    assert said.startswith("Group Posters of ada in Ledger is not restored: access request ")
 
 
 @pytest.fixture
