@@ -995,7 +995,7 @@ CREATE UNIQUE INDEX identities_listed_ ON public.identities USING btree (list_ke
 CREATE INDEX identities_lower_idx ON public.identities USING btree (lower(email_address)) WHERE (email_address <> ''::text);
 CREATE INDEX identities_lower_idx1 ON public.identities USING btree (lower(employee_id)) WHERE (employee_id IS NOT NULL);
 CREATE INDEX identities_supervisor_id_idx ON public.identities USING btree (supervisor_id);
-CREATE TRIGGER confirm_email AFTER UPDATE OF email_address ON public.identities FOR EACH ROW EXECUTE FUNCTION public.confirm_email();
+CREATE TRIGGER confirm_email AFTER UPDATE OF email_address ON public.identities FOR EACH ROW WHEN ((old.email_address <> new.email_address)) EXECUTE FUNCTION public.confirm_email();
 CREATE TRIGGER end_former_rights AFTER UPDATE OF status ON public.identities FOR EACH ROW WHEN (((old.status <> 'Active'::text) AND (new.status = 'Active'::text))) EXECUTE FUNCTION public.end_former_rights();
 CREATE TRIGGER end_sign_ins AFTER UPDATE OF status ON public.identities FOR EACH ROW WHEN (((old.status = 'Active'::text) AND (new.status <> 'Active'::text))) EXECUTE FUNCTION public.end_sign_ins();
 CREATE TRIGGER end_sign_ins_of_email AFTER UPDATE OF email_address ON public.identities FOR EACH ROW WHEN ((lower(old.email_address) <> lower(new.email_address))) EXECUTE FUNCTION public.end_sign_ins();

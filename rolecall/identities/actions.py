@@ -74,6 +74,11 @@ async def change_identity(
     )
 
 
+async def confirm_email(db: Db, id: UUID) -> None:
+    """Let a person sign in with their current e-mail; a trigger does this whenever the e-mail changes."""
+    await execute(db, "DELETE FROM unconfirmed_emails WHERE identity_id = %(id)s", id=id)
+
+
 async def withhold_email(db: Db, id: UUID, sign_in_email: str, now: datetime) -> None:
     """Let a person sign in only with `sign_in_email` until their current e-mail is confirmed.
 

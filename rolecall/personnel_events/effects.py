@@ -82,7 +82,10 @@ async def apply_changes(db: Db, event: LockedEvent, now: datetime) -> None:
     # An identity that was not a person had no sign-in e-mail.
     signs_in_with = "" if before.type in NOT_PEOPLE else await sign_in_email(db, event.identity_id)
     await identities.change_identity(db, event.identity_id, columns, custom, now)
-    if {"email_address", "type"} & columns.keys() and not await queries.confirms_email(db, event.id):
+    confirms_email = await queries.confirms_email(db, event.id)
+    if confirms_email and "email_address" in columns:
+        await identities.confirm_email(db, event.identity_id)
+    elif not confirms_email and {"email_address", "type"} & columns.keys():
         await _withhold_email(db, event, signs_in_with, str(columns.get("email_address", before.email_address)), now)
     await drop_changes(db, event)
     # Omit the sort keys, which are computed from other fields.

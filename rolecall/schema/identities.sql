@@ -7,13 +7,15 @@
 -- notify_of_acting_owners and notify_of_left_control_owners (notifications.sql).
 
 -- Regard a changed e-mail as confirmed: the person can sign in with it at once. If it needs a confirmation, `withhold_email`
--- (identities/actions.py) records this after the change.
+-- (identities/actions.py) records this after the change. An UPDATE that sets the same e-mail again confirms nothing, because imports set all
+-- columns. `confirm_email` (identities/actions.py) and application_imports/apply/identities.py confirm an e-mail that stays the same.
 CREATE OR REPLACE FUNCTION confirm_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM unconfirmed_emails WHERE identity_id = NEW.id;
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER confirm_email AFTER UPDATE OF email_address ON identities FOR EACH ROW EXECUTE FUNCTION confirm_email();
+CREATE OR REPLACE TRIGGER confirm_email AFTER UPDATE OF email_address ON identities FOR EACH ROW
+    WHEN (OLD.email_address <> NEW.email_address) EXECUTE FUNCTION confirm_email();
 
 -- When people return, store the period in which they were inactive, because their return clears `inactivated_date`.
 CREATE OR REPLACE FUNCTION keep_past_departures() RETURNS trigger LANGUAGE plpgsql AS $$

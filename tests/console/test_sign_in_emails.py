@@ -14,11 +14,14 @@ from rolecall.core.errors import Invalid
 from rolecall.core.roles import Role
 from rolecall.personnel_events import actions as events
 from rolecall.personnel_events.permitted import NOT_TYPE
-from tests.builders import a_token, an_identity, facts
+from tests.application_imports.running import Imports
+from tests.builders import a_token, an_application, an_identity, facts
 from tests.stand_ins.standing_in import caller_of
 from tests.working import let_the_worker_work
 
 TODAY = datetime.now(UTC).date().isoformat()
+HR = {"name": "HR file", "vendor": "Rolecall", "files": [{"name": "People", "content": "identities"}]}
+ADA = "Employee ID,First Name,Last Name,Email,Title\nE1,Ada,Lovelace,ada@example.com,Analyst\n"
 
 
 @pytest.fixture
@@ -36,6 +39,14 @@ async def transition(client: httpx2.AsyncClient, config: Config, ada: UUID, emai
     answer = await client.post("/api/personnel-events/role-transition", json=body, headers=headers)
     assert answer.status_code == 201, answer.text
     await let_the_worker_work(config)
+
+
+async def from_hr(imports: Imports, db: Db) -> tuple[UUID, UUID]:
+    """Import Ada from an identity source; return the source and Ada."""
+    source = await an_application(db, "HR", isIdentitySource=True, connector=HR)
+    await imports.finish(source, {"People": ADA})
+    [(id,)] = await fetch_rows(db, "SELECT id FROM identities WHERE employee_id = 'E1'")
+    return source, id
 
 
 async def signs_in(db: Db, email: str) -> UUID | None:
@@ -75,14 +86,35 @@ async def test_event_with_identities_write_confirms_the_e_mail(
     assert [await signs_in(db, f"{name}@example.com") for name in ("ada", "new")] == [None, ada]
 
 
-async def test_identity_source_confirms_the_e_mail(
-    client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
+async def test_identity_source_confirms_an_e_mail_that_it_gives(
+    client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
+    """The e-mail of the identity stays the same here, because an event set it before the identity source did."""
+    imports = Imports(client, config)
+    source, ada = await from_hr(imports, db)
     await transition(client, config, ada, "new@example.com", **await headers(db))
+    assert await signs_in(db, "new@example.com") is None
 
-    await execute(db, "UPDATE identities SET email_address = 'new@example.com' WHERE id = %(id)s", id=ada)
+    await imports.finish(source, {"People": ADA.replace("ada@", "new@")})
 
-    assert await signs_in(db, "new@example.com") == ada
+    assert [await signs_in(db, f"{name}@example.com") for name in ("ada", "new")] == [None, ada]
+
+
+async def test_other_changes_of_the_identity_source_do_not_confirm_an_e_mail(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    imports = Imports(client, config)
+    source, ada = await from_hr(imports, db)
+    await transition(client, config, ada, "eve@example.com", **await headers(db))
+
+    changed = await imports.finish(source, {"People": ADA.replace("Analyst", "Countess")})
+    assert [await signs_in(db, f"{name}@example.com") for name in ("ada", "eve")] == [ada, None]
+
+    await client.post(f"/api/applications/{source}/rollback", json={"importNumber": changed["number"] - 1})
+    await imports.work()
+    assert [await signs_in(db, f"{name}@example.com") for name in ("ada", "eve")] == [ada, None]
+    shown = (await client.get(f"/api/identities/{ada}")).json()
+    assert (shown["title"], shown["emailAddress"]) == ("Analyst", "eve@example.com")
 
 
 async def test_event_with_the_email_of_another_person_does_not_lock_that_person_out(

@@ -41,6 +41,7 @@ async def update_identities(db: Db, application_id: UUID, number: int, now: date
     """Update identities with the changed data of their source, and return lines for the log."""
     await create_made_people(db)
     named = await _update_fields(db, application_id, number, now)
+    await _confirm_emails(db, application_id, number)
     await _update_sort_keys(db, named)
     await _mark_removed(db, application_id, number, now)
     await _update_supervisors(db, application_id, number)
@@ -93,6 +94,20 @@ async def _update_fields(db: Db, application_id: UUID, number: int, now: datetim
         now=now,
     )
     return [row[0] for row in rows]
+
+
+async def _confirm_emails(db: Db, application_id: UUID, number: int) -> None:
+    """Confirm the e-mails that the source changed, even if an event had set the same e-mail before."""
+    await execute(
+        db,
+        """DELETE FROM unconfirmed_emails u USING identity_versions v
+           LEFT JOIN identity_versions w
+           ON w.identity_id = v.identity_id AND w.application_id = v.application_id AND w.until_import = %(number)s
+           WHERE v.identity_id = u.identity_id AND v.application_id = %(application)s AND v.from_import = %(number)s
+           AND v.fields ->> 'email' IS DISTINCT FROM w.fields ->> 'email' AND v.fields ->> 'email' IS NOT NULL""",
+        application=application_id,
+        number=number,
+    )
 
 
 async def _update_sort_keys(db: Db, ids: list[UUID]) -> None:
