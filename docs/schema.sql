@@ -2227,6 +2227,7 @@ ALTER TABLE ONLY public.unconfirmed_emails ADD CONSTRAINT unconfirmed_emails_pke
 CREATE INDEX unconfirmed_emails_lower_idx ON public.unconfirmed_emails USING btree (lower(sign_in_email)) WHERE (sign_in_email <> ''::text);
 CREATE TRIGGER note_delete AFTER DELETE ON public.unconfirmed_emails REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_unconfirmed_emails();
 CREATE TRIGGER note_insert AFTER INSERT ON public.unconfirmed_emails REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_unconfirmed_emails();
+CREATE TRIGGER note_to_match AFTER INSERT OR DELETE OR UPDATE ON public.unconfirmed_emails FOR EACH ROW EXECUTE FUNCTION public.note_email_to_match();
 CREATE TRIGGER note_update AFTER UPDATE ON public.unconfirmed_emails REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_unconfirmed_emails();
 ALTER TABLE ONLY public.unconfirmed_emails ADD CONSTRAINT unconfirmed_emails_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
 
@@ -2433,6 +2434,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 5bbe25514e34 function keep_past_matches()
 -- 860628d93d55 function lock_matching()
 -- 81478354ddbf function matches_of(public.accounts)
+-- 4f373dff907b function note_email_to_match()
 -- 129923b2deed function note_former_holders()
 -- 7060cf76dd10 function note_holders()
 -- 8b5963d70279 function note_identities_to_match()
@@ -2622,6 +2624,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/identities.sql:
 -- 2ed825f8c1ae function confirm_email()
+-- a0af6966b9a8 function has_confirmed_bearer(text)
 -- 784c80c7ce13 function keep_identities_on_delete()
 -- c55a644abca5 function keep_identities_on_insert()
 -- 234405009853 function keep_identities_on_update()

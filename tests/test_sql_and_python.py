@@ -110,7 +110,8 @@ async def test_statements_that_fire_triggers_name_them_all(db: Db) -> None:
         "applications", "assignments", "conflict_exceptions", "conflicts", "curations", "duties",
         "duty_groups", "duty_holders", "duty_rule_duties", "duty_rules", "exception_approvals", "identities",
         "import_runs", "notification_channels", "personnel_events", "review_events", "review_items", "review_moves",
-        "responses", "review_submissions", "review_templates", "stand_ins", "webhooks",
+        "responses", "review_submissions", "review_templates", "stand_ins",
+        "unconfirmed_emails", "webhooks",
     }  # fmt: skip
     assert len(found) > 10
     assert faults == []

@@ -12,7 +12,8 @@ from rolecall.core import clock
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
 # The first rule that matches an identity decides; if it matches several, the account is disputed. A leaver's account
-# still belongs to the leaver, so only the weakest rule, names, requires an active identity.
+# still belongs to the leaver, so only the weakest rule, names, requires an active identity. An e-mail that is not
+# confirmed matches only if nobody has it as a confirmed one (docs/decisions/0121).
 _FITS = """
     told AS MATERIALIZED (
         SELECT a.number, lower(v.employee_id) AS employee_id, lower(v.email) AS email,
@@ -25,7 +26,11 @@ _FITS = """
         WHERE t.employee_id <> '' AND i.employee_id IS NOT NULL
         UNION ALL
         SELECT t.number, 2, i.id FROM told t JOIN identities i ON lower(i.email_address) = t.email
-        WHERE t.email <> '' AND i.email_address <> ''
+        LEFT JOIN unconfirmed_emails u ON u.identity_id = i.id
+        WHERE t.email <> '' AND i.email_address <> '' AND (u.identity_id IS NULL OR NOT has_confirmed_bearer(t.email))
+        UNION ALL
+        SELECT t.number, 2, u.identity_id FROM told t JOIN unconfirmed_emails u ON lower(u.sign_in_email) = t.email
+        WHERE t.email <> '' AND u.sign_in_email <> ''
         UNION ALL
         SELECT t.number, 3, i.id FROM told t
         JOIN identities i ON i.last_name_key = t.last_name_key AND i.first_name_key = t.first_name_key
@@ -82,7 +87,7 @@ async def match_imported(db: Db, import_number: int, now: datetime) -> None:
 async def match_changed_identities(db: Db, now: datetime) -> int:
     """Match accounts again if changed identities may affect them; return how many matches changed.
 
-    The triggers note_to_match_on_… (schema/accounts.sql) queue the changes.
+    The triggers note_to_match and note_to_match_on_… (schema/accounts.sql) queue the changes.
     """
     # This runs every second: if no identity changed, return without locking or scanning the accounts.
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities_to_match)"):

@@ -76,6 +76,7 @@ async def change_identity(
 
 async def confirm_email(db: Db, id: UUID) -> None:
     """Let a person sign in with their current e-mail; a trigger does this whenever the e-mail changes."""
+    # Fires note_to_match (schema/accounts.sql).
     await execute(db, "DELETE FROM unconfirmed_emails WHERE identity_id = %(id)s", id=id)
 
 
@@ -85,6 +86,7 @@ async def withhold_email(db: Db, id: UUID, sign_in_email: str, now: datetime) ->
     If an earlier change of e-mail is not confirmed yet, keep its sign-in e-mail. But an empty `sign_in_email` always
     replaces it, so that the person cannot sign in by e-mail.
     """
+    # Fires note_to_match (schema/accounts.sql).
     await execute(
         db,
         """INSERT INTO unconfirmed_emails (identity_id, sign_in_email, set_on) VALUES (%(id)s, %(email)s, %(now)s)

@@ -66,11 +66,13 @@ async def is_active(db: Db, id: UUID) -> bool:
 
 
 async def active_with_email(db: Db, email: str) -> set[UUID]:
-    """Return the ids of the active identities with this e-mail, ignoring case."""
+    """Return the ids of the active identities that have this e-mail or sign in with it, ignoring case."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM identities WHERE lower(email_address) = lower(%(email)s) AND email_address <> ''
-           AND status = 'Active'""",
+           AND status = 'Active'
+           UNION SELECT i.id FROM unconfirmed_emails u JOIN identities i ON i.id = u.identity_id
+           WHERE lower(u.sign_in_email) = lower(%(email)s) AND u.sign_in_email <> '' AND i.status = 'Active'""",
         email=email,
     )
     return {id for (id,) in rows}

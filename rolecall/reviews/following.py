@@ -315,7 +315,9 @@ async def retire_unknown(db: Db, now: datetime) -> None:
                JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
                JOIN identities i ON i.type <> 'Unknown'
                     AND (v.employee_id <> '' AND lower(i.employee_id) = lower(v.employee_id)
-                         OR v.email <> '' AND lower(i.email_address) = lower(v.email))
+                         OR v.email <> '' AND lower(i.email_address) = lower(v.email)
+                            AND NOT (has_confirmed_bearer(v.email) AND EXISTS (
+                                SELECT FROM unconfirmed_emails e WHERE e.identity_id = i.id)))
                WHERE u.type = 'Unknown' AND u.first_name = 'Unknown' AND u.status = 'Active' AND a.pin = 'Pinned'
                GROUP BY a.number HAVING count(DISTINCT i.id) = 1) AS f
            WHERE f.number = a.number""",

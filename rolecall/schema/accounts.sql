@@ -1,7 +1,8 @@
 -- Functions for queries about accounts and the access that they hold, and triggers that record matches and the holders of permissions.
 --
 -- UPDATE of accounts fires `count_matching`, `keep_past` and, if a pin or its identity changes, `note_pin`. INSERT of assignments fires
--- `note_holders`, and UPDATE fires `note_former_holders`. INSERT or UPDATE of identities fires `note_to_match_on_…`.
+-- `note_holders`, and UPDATE fires `note_former_holders`. INSERT or UPDATE of identities fires `note_to_match_on_…`, and every change of
+-- unconfirmed e-mails `note_to_match`.
 
 -- Serialize matching and the evaluation of duties until the transaction ends, so that neither misses uncommitted changes of the other.
 CREATE OR REPLACE FUNCTION lock_matching() RETURNS void LANGUAGE sql BEGIN ATOMIC
@@ -243,6 +244,18 @@ CREATE OR REPLACE TRIGGER note_to_match_on_insert AFTER INSERT ON identities REF
     FOR EACH STATEMENT EXECUTE FUNCTION note_identities_to_match();
 CREATE OR REPLACE TRIGGER note_to_match_on_update AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_identities_to_match();
+
+-- Queue both e-mails of a person when one is withheld or confirmed, because only confirmed e-mails match against other people.
+CREATE OR REPLACE FUNCTION note_email_to_match() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO identities_to_match (identity_id, employee_id, email_address, last_name_key, first_name_key)
+    SELECT i.id, i.employee_id, e.email, i.last_name_key, i.first_name_key
+    FROM identities i CROSS JOIN LATERAL (VALUES (i.email_address), (coalesce(OLD.sign_in_email, NEW.sign_in_email))) AS e (email)
+    WHERE i.id = coalesce(OLD.identity_id, NEW.identity_id);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER note_to_match AFTER INSERT OR UPDATE OR DELETE ON unconfirmed_emails
+    FOR EACH ROW EXECUTE FUNCTION note_email_to_match();
 
 -- Return the match of an account at a past time, and when that match began. A pin applies to all times. For a time before the first recorded
 -- match, return the first match; its `matched_on` is then later than that time. Between two matches, the account was unmatched.

@@ -17,6 +17,13 @@ END $$;
 CREATE OR REPLACE TRIGGER confirm_email AFTER UPDATE OF email_address ON identities FOR EACH ROW
     WHEN (OLD.email_address <> NEW.email_address) EXECUTE FUNCTION confirm_email();
 
+-- Return whether someone has this e-mail as a confirmed e-mail, ignoring case: as their current one, or as the one with which they sign in
+-- until a new one is confirmed.
+CREATE OR REPLACE FUNCTION has_confirmed_bearer(email text) RETURNS boolean STABLE LANGUAGE sql RETURN email <> '' AND (
+    EXISTS (SELECT FROM identities i WHERE lower(i.email_address) = lower(email) AND i.email_address <> ''
+            AND NOT EXISTS (SELECT FROM unconfirmed_emails u WHERE u.identity_id = i.id))
+    OR EXISTS (SELECT FROM unconfirmed_emails u WHERE lower(u.sign_in_email) = lower(email) AND u.sign_in_email <> ''));
+
 -- When people return, store the period in which they were inactive, because their return clears `inactivated_date`.
 CREATE OR REPLACE FUNCTION keep_past_departures() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE

@@ -9,6 +9,7 @@ from psycopg.errors import CheckViolation
 
 from rolecall.accounts import matching
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.identities.actions import withhold_email
 from rolecall.reviews import following
 from tests.builders import an_access_model, an_identity, own_tokens
 from tests.reviews.company import a_reviewed_company, follow, take_away
@@ -259,6 +260,8 @@ async def test_unknown_identity_is_removed_when_its_account_matches_a_person(
         await decide(client, item, "Revoke")
     await submit_all(client, review)
     sven = await an_identity(db, "Sven", "Olsen", email="sven@example.com")
+    # A second person with this e-mail does not count, because it is not confirmed.
+    await withhold_email(db, await an_identity(db, "Eve", "Moss", email="sven@example.com"), "", datetime.now(UTC))
     await execute(
         db,
         """UPDATE account_versions SET email = 'Sven@example.com' WHERE account_number = (

@@ -98,6 +98,7 @@ async def _update_fields(db: Db, application_id: UUID, number: int, now: datetim
 
 async def _confirm_emails(db: Db, application_id: UUID, number: int) -> None:
     """Confirm the e-mails that the source changed, even if an event had set the same e-mail before."""
+    # Fires note_to_match (schema/accounts.sql).
     await execute(
         db,
         """DELETE FROM unconfirmed_emails u USING identity_versions v
