@@ -999,6 +999,7 @@ CREATE TRIGGER confirm_email AFTER UPDATE OF email_address ON public.identities 
 CREATE TRIGGER end_former_rights AFTER UPDATE OF status ON public.identities FOR EACH ROW WHEN (((old.status <> 'Active'::text) AND (new.status = 'Active'::text))) EXECUTE FUNCTION public.end_former_rights();
 CREATE TRIGGER end_sign_ins AFTER UPDATE OF status ON public.identities FOR EACH ROW WHEN (((old.status = 'Active'::text) AND (new.status <> 'Active'::text))) EXECUTE FUNCTION public.end_sign_ins();
 CREATE TRIGGER end_sign_ins_of_email AFTER UPDATE OF email_address ON public.identities FOR EACH ROW WHEN ((lower(old.email_address) <> lower(new.email_address))) EXECUTE FUNCTION public.end_sign_ins();
+CREATE TRIGGER end_sign_ins_of_found AFTER UPDATE OF employee_id ON public.identities FOR EACH ROW WHEN (((old.employee_id IS NULL) AND (new.employee_id IS NOT NULL))) EXECUTE FUNCTION public.end_sign_ins_of_found();
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.identities REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_delete();
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.identities FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
@@ -2505,6 +2506,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- In rolecall/schema/console.sql:
 -- a547fa860cca function end_former_rights()
 -- 2af17603bd74 function end_sign_ins()
+-- 69d25ff17e1f function end_sign_ins_of_found()
 -- 2c9ab04149df function note_console_passwords()
 -- 81227b63b9f9 function note_console_roles()
 -- 3b117d5a12b0 function note_console_sessions()

@@ -3,7 +3,7 @@
 -- UPDATE of an identity fires `keep_past_departures`, and UPDATE of its e-mail fires `confirm_email`. INSERT and UPDATE also fire triggers of
 -- other packages:
 -- note_to_match_on_… (accounts.sql), refresh_members_on_… (access_models.sql), note_acting_owners (entitlements.sql),
--- move_duty_holders (duties.sql), end_sign_ins, end_former_rights and end_sign_ins_of_email (console.sql),
+-- move_duty_holders (duties.sql), end_sign_ins, end_former_rights, end_sign_ins_of_email and end_sign_ins_of_found (console.sql),
 -- notify_of_acting_owners and notify_of_left_control_owners (notifications.sql).
 
 -- Regard a changed e-mail as confirmed: the person can sign in with it at once. If it needs a confirmation, `withhold_email`

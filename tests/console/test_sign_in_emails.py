@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from rolecall.console import signing_in
-from rolecall.console.actions import set_role
+from rolecall.console.actions import create_link, set_password, set_role
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.errors import Invalid
@@ -115,6 +115,68 @@ async def test_other_changes_of_the_identity_source_do_not_confirm_an_e_mail(
     assert [await signs_in(db, f"{name}@example.com") for name in ("ada", "eve")] == [ada, None]
     shown = (await client.get(f"/api/identities/{ada}")).json()
     assert (shown["title"], shown["emailAddress"]) == ("Analyst", "eve@example.com")
+
+
+async def test_new_person_of_the_identity_source_is_not_someone_with_an_unconfirmed_email(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    """Pete has a password, so he could sign in as the new person."""
+    imports = Imports(client, config)
+    pete = await an_identity(db, "Pete", "Contractor", email="pete@example.com")
+    await transition(client, config, pete, "ada@example.com", **await headers(db))
+
+    source, ada = await from_hr(imports, db)
+    assert ada != pete
+    assert [await signs_in(db, f"{name}@example.com") for name in ("ada", "pete")] == [ada, pete]
+
+    await imports.finish(source, {"People": f"{ADA}E2,Pete,Contractor,pete@example.com,Builder\n"})
+    assert await fetch_rows(db, "SELECT id, email_address FROM identities WHERE employee_id = 'E2'") == [
+        (pete, "pete@example.com")
+    ]
+
+
+async def test_identity_source_finds_a_person_although_a_newcomer_has_the_same_unconfirmed_email(
+    client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
+) -> None:
+    body = {"identity": {"firstName": "New", "lastName": "Comer", "email": "ada@example.com"}, "effectiveDate": TODAY}
+    await client.post("/api/personnel-events/onboard", json=body, headers=await headers(db))
+
+    _, found = await from_hr(Imports(client, config), db)
+
+    assert found == ada
+
+
+async def test_person_found_by_an_unconfirmed_email_keeps_neither_password_nor_link(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    """Eve signs in as a newcomer until a token makes the newcomer a shared identity, and a person again."""
+    newcomer = await an_identity(db, "New", "Comer", email="eve@example.com")
+    await set_password(db, newcomer, "a long password", datetime.now(UTC))
+    token = await headers(db)
+    await transition(client, config, newcomer, "ada@example.com", **token)
+    await create_link(db, newcomer, datetime.now(UTC))
+    for type in ("Shared", "Employee"):
+        body = {"identityId": str(newcomer), "effectiveDate": TODAY, "identity": {"identityType": type}}
+        await client.post("/api/personnel-events/role-transition", json=body, headers=token)
+        await let_the_worker_work(config)
+    assert [await signs_in(db, f"{name}@example.com") for name in ("ada", "eve")] == [None, None]
+
+    _, ada = await from_hr(Imports(client, config), db)
+
+    assert ada == await signs_in(db, "ada@example.com") == newcomer
+    assert await fetch_rows(db, "SELECT FROM console_passwords") == []
+    assert await fetch_rows(db, "SELECT FROM sign_in_links") == []
+
+
+async def test_person_found_by_a_confirmed_email_keeps_the_password(
+    client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
+) -> None:
+    await set_password(db, ada, "a long password", datetime.now(UTC))
+
+    _, found = await from_hr(Imports(client, config), db)
+
+    assert found == ada
+    assert await fetch_rows(db, "SELECT identity_id FROM console_passwords") == [(ada,)]
 
 
 async def test_event_with_the_email_of_another_person_does_not_lock_that_person_out(

@@ -48,7 +48,8 @@ async def _write_new_people(db: Db, people: pl.DataFrame, fields: set[str], now:
         # Fires triggers of other packages: schema/identities.sql lists them.
         await copy_in(db, f"identities ({', '.join(new.columns)})", new)
     if known.height:
-        # Fires triggers of other packages: schema/identities.sql lists them.
+        # Fires triggers of other packages: schema/identities.sql lists them. One of them deletes the password of a
+        # person whose e-mail is not confirmed yet, so the e-mail must be confirmed after this.
         await execute(
             db,
             """UPDATE identities i SET employee_id = k.employee_id
@@ -63,13 +64,17 @@ async def _with_identities(db: Db, people: pl.DataFrame, fields: set[str]) -> pl
     """Add the columns `identity_id`, `is_made` (whether the identity is new) and `supervisor` (the id of an identity).
 
     Find identities by employee ID, or else by e-mail address. An address finds only identities without an employee ID
-    that are not removed, and it must be unique among them and among the rows. All other rows are new people.
+    that are not removed, and it must be unique among them and among the rows. All other rows are new people. The
+    address of a person is the one with which they sign in; that of a person who cannot sign in is not confirmed.
     """
     there = await copy_out(
         db,
-        """SELECT id, coalesce(employee_id, ''), CASE WHEN employee_id IS NULL THEN email_address ELSE '' END
-           FROM identities WHERE employee_id IS NOT NULL OR (email_address <> '' AND status <> 'Removed')""",
-        ["identity_id", "employee_id", "email"],
+        """SELECT i.id, coalesce(i.employee_id, ''), CASE WHEN i.employee_id IS NULL THEN e.email ELSE '' END,
+                  u.sign_in_email IS DISTINCT FROM ''
+           FROM identities i LEFT JOIN unconfirmed_emails u ON u.identity_id = i.id
+           CROSS JOIN LATERAL (SELECT coalesce(nullif(u.sign_in_email, ''), i.email_address) AS email) AS e
+           WHERE i.employee_id IS NOT NULL OR (e.email <> '' AND i.status <> 'Removed')""",
+        ["identity_id", "employee_id", "email", "is_confirmed"],
     )
     by_id = there.filter(pl.col("employee_id") != "").select("employee_id", known=pl.col("identity_id"))
     people = people.join(by_id, on="employee_id", how="left", maintain_order="left")
@@ -94,9 +99,14 @@ def _with_supervisors(people: pl.DataFrame, by_id: pl.DataFrame) -> pl.DataFrame
 
 
 def _by_email(people: pl.DataFrame, onboarded: pl.DataFrame) -> pl.DataFrame:
-    """Set `known` where it is missing, by e-mail addresses that are unique in both `people` and `onboarded`."""
+    """Set `known` where it is missing, by e-mail addresses that are unique in both `people` and `onboarded`.
+
+    An address that is not confirmed counts only if nobody in `onboarded` has it as a confirmed one.
+    """
     key = pl.col("email").str.to_lowercase()
-    one = onboarded.select(key, onboarded=pl.col("identity_id")).filter(pl.len().over("email") == 1)
+    is_confirmed = pl.col("is_confirmed") == "t"
+    counted = onboarded.filter(is_confirmed | ~is_confirmed.any().over(key))
+    one = counted.select(key, onboarded=pl.col("identity_id")).filter(pl.len().over("email") == 1)
     is_single = pl.col("key").is_unique() & pl.col("known").is_null()
     found = people.with_columns(key=key).with_columns(is_single=is_single)
     found = found.join(one, left_on="key", right_on="email", how="left", maintain_order="left")
