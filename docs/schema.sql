@@ -2505,7 +2505,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/console.sql:
 -- a547fa860cca function end_former_rights()
--- 2af17603bd74 function end_sign_ins()
+-- 9204d9c3c1a3 function end_sign_ins()
 -- 69d25ff17e1f function end_sign_ins_of_found()
 -- 2c9ab04149df function note_console_passwords()
 -- 81227b63b9f9 function note_console_roles()

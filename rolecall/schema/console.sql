@@ -4,7 +4,8 @@
 -- UPDATE of an identity's status fires `end_sign_ins` or `end_former_rights`. UPDATE of its e-mail fires `end_sign_ins_of_email`, and UPDATE of
 -- its employee ID `end_sign_ins_of_found`.
 
--- End the sessions and sign-in links of a person.
+-- End the sessions and sign-in links of a person. When the person leaves, wait also for the writes that have begun with their tokens;
+-- `sign_as_token` (tokens/actions.py) refuses later ones.
 CREATE OR REPLACE FUNCTION end_sign_ins() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     -- Check before deleting: an import may deactivate thousands of people, and few of them have signed in.
@@ -12,6 +13,10 @@ BEGIN
        OR EXISTS (SELECT FROM console_sessions WHERE identity_id = NEW.id) THEN
         DELETE FROM sign_in_links WHERE identity_id = NEW.id;
         DELETE FROM console_sessions WHERE identity_id = NEW.id;
+    END IF;
+    IF NEW.status <> 'Active' THEN
+        -- After the sessions: a person who revokes one of these tokens has locked their own session first.
+        PERFORM FROM tokens WHERE owner_id = NEW.id ORDER BY id FOR UPDATE;
     END IF;
     RETURN NULL;
 END $$;

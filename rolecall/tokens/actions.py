@@ -67,15 +67,15 @@ async def sign_as_token(db: Db, caller: Caller, author: Author) -> Caller:
     """Authorize the token inside the writing transaction, and lock it and its owner's role until the commit.
 
     Return the caller with the scopes that the token has now and its owner may use. KEY SHARE does not block updates of
-    `last_used_at`.
+    `last_used_at`. The departure of the owner waits for the lock on the token (`end_sign_ins` in schema/console.sql).
     """
     rows = await fetch_rows(
         db,
-        f"""SELECT t.scopes, t.owner_id, r.role, {SIGN} FROM tokens t LEFT JOIN identities o ON o.id = t.owner_id
+        f"""SELECT t.scopes, t.owner_id, r.role, {SIGN} FROM tokens t
             LEFT JOIN LATERAL (SELECT c.role FROM console_roles c WHERE c.identity_id = t.owner_id
                                FOR KEY SHARE) r ON true
             WHERE t.id = %(id)s AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > %(now)s)
-              AND NOT {queries.OWNER_LEFT} FOR KEY SHARE OF t""",
+            FOR KEY SHARE OF t""",
         id=caller.id,
         now=author.created_date,
         author=signature(author),
@@ -83,6 +83,11 @@ async def sign_as_token(db: Db, caller: Caller, author: Author) -> Caller:
     if not rows:
         raise Unauthorized
     scopes, owner, role, _ = rows[0]
+    # After a wait for the lock, the statement above would still read the status from before the wait.
+    if owner and not await fetch_value(
+        db, "SELECT true FROM identities WHERE id = %(id)s AND status = 'Active'", id=owner
+    ):
+        raise Unauthorized
     refused = refused_scopes(scopes, role) if owner else frozenset[str]()
     return msgspec.structs.replace(caller, scopes=frozenset(scopes) - refused, refused_scopes=refused)
 

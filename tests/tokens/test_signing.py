@@ -1,16 +1,18 @@
 """Test that a token is authorized again inside the transaction that writes."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import psycopg
 import pytest
 
 from rolecall.console.attention import tokens_to_look_at
-from rolecall.core.authors import AuthorKind, by
+from rolecall.core.authors import Author, AuthorKind, by
 from rolecall.core.caller import Caller
-from rolecall.core.db import Db, execute
+from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Unauthorized
 from rolecall.operate.doctor import _tokens
 from rolecall.tokens.actions import sign_as_token
@@ -116,3 +118,45 @@ async def test_removing_a_role_waits_for_a_write_that_uses_it(db: Db, clean_data
         await sign_as_token(db, caller, by(AuthorKind.TOKEN, caller, "test", datetime.now(UTC), "correlation"))
         with pytest.raises(psycopg.errors.LockNotAvailable):
             await execute(other, "SELECT FROM console_roles FOR UPDATE NOWAIT")
+
+
+LEAVES = "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s"
+
+
+async def test_departure_of_the_owner_waits_for_a_write_with_their_token(db: Db, clean_database: str) -> None:
+    person = await an_identity(db)
+    token = await a_token(db, "hers", owner=person, scopes=["tokens:manage"])
+
+    async with db.transaction(), await psycopg.AsyncConnection.connect(clean_database) as other:
+        await sign_as_token(db, *writing(token.id))
+        await execute(other, "SET LOCAL lock_timeout = 100")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            await execute(other, LEAVES, id=person)
+
+    await execute(db, LEAVES, id=person)
+
+
+async def test_write_that_begins_during_the_departure_of_the_owner_is_refused(db: Db, clean_database: str) -> None:
+    person = await an_identity(db)
+    token = await a_token(db, "hers", owner=person, scopes=["tokens:manage"])
+
+    async with await psycopg.AsyncConnection.connect(clean_database) as other:
+        await execute(other, LEAVES, id=person)
+        write = asyncio.create_task(sign(db, writing(token.id)[0], datetime.now(UTC)))
+        await until_one_waits_for(other)
+        await other.commit()
+        with pytest.raises(Unauthorized):
+            await write
+
+
+async def until_one_waits_for(db: Db) -> None:
+    """Wait until another connection waits for a lock that this one holds."""
+    blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+    async with asyncio.timeout(30):
+        while not await fetch_value(db, blocked):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+def writing(id: UUID) -> tuple[Caller, Author]:
+    caller = Caller(id, "API Token - hers", frozenset())
+    return caller, by(AuthorKind.TOKEN, caller, "test", datetime.now(UTC), "correlation")
