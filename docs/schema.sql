@@ -2556,7 +2556,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 18d6a07ecf9f function is_conflict(bigint, bigint)
 -- d536665ec18f function conflict_starts(uuid[], uuid[])
 -- 71e7963144d6 function duties_of_gone_group(integer)
--- a3e3464181f7 function is_group_header(integer, text)
+-- 3d786088a5cb function is_group_header(integer, text)
 -- bd7323123b06 function is_in_catalogue(uuid, text, text, text)
 -- 5a4a2aec95e1 function like_wildcard(text)
 -- 1fb356ca210d function look_of(text)

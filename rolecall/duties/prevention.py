@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.accounts.model import Access
+from rolecall.accounts.model import GROUP_HEADER, Access
 from rolecall.core.db import Db, fetch_rows
 from rolecall.duties import queries
 from rolecall.duties.model import RuleDefinition, RuleResponse
@@ -272,15 +272,16 @@ def _keys(entry: DutyAccess) -> set[_Key]:
     A removal may remove a whole group, the account's membership, the nesting of a group, or a grant to a group.
     """
     there, username = entry.application.id, entry.account.username
-    names = entry.header, entry.section, entry.name
     groups = [*entry.path, *([entry.name] if entry.kind is EntitlementKind.GROUP else [])]
     whole: set[_Key] = {(there, True, group, None, "", group) for group in groups}
     if not entry.path:
-        return whole | {(there, False, username, *names)}
+        # An open request names a membership `Group` if it was made before an import showed the group.
+        headers = {entry.header, *([GROUP_HEADER] if entry.kind is EntitlementKind.GROUP else [])}
+        return whole | {(there, False, username, header, entry.section, entry.name) for header in headers}
     nested: set[_Key] = {(there, True, below, None, "", above) for below, above in pairwise(groups)}
-    through = there, False, username, entry.path_header, "", entry.path[0]
-    given = there, True, entry.path[-1], *names
-    return whole | nested | {through, given}
+    through = {(there, False, username, header, "", entry.path[0]) for header in (entry.path_header, GROUP_HEADER)}
+    given = there, True, entry.path[-1], entry.header, entry.section, entry.name
+    return whole | nested | through | {given}
 
 
 class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):

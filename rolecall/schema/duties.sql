@@ -561,10 +561,12 @@ END $$;
 CREATE OR REPLACE TRIGGER match_same_entitlements AFTER UPDATE OF same_as ON curations FOR EACH ROW
     WHEN (OLD.same_as IS DISTINCT FROM NEW.same_as) EXECUTE FUNCTION match_same_entitlements();
 
--- Return whether a group had this header in the last import that showed it. If `header` is null, return true.
-CREATE OR REPLACE FUNCTION is_group_header(number int, header text) RETURNS boolean STABLE LANGUAGE sql RETURN header IS NULL OR (
-    SELECT group_header(v.nomenclature) = is_group_header.header FROM group_versions v
-    WHERE v.group_number = is_group_header.number ORDER BY v.from_import DESC LIMIT 1);
+-- Return whether a membership in a group may be requested under this header: the default group header, or what an import called the group.
+-- Carriers carry out such a request even if the group has another nomenclature now. If `header` is null, return true.
+CREATE OR REPLACE FUNCTION is_group_header(number int, header text) RETURNS boolean STABLE LANGUAGE sql RETURN
+    header IS NULL OR header = default_group_header() OR EXISTS (
+        SELECT FROM group_versions v
+        WHERE v.group_number = is_group_header.number AND group_header(v.nomenclature) = is_group_header.header);
 
 -- If the latest import does not show a group, return the duties that the group gave in the last import that showed it.
 CREATE OR REPLACE FUNCTION duties_of_gone_group(number int) RETURNS TABLE (duty_id uuid) STABLE LANGUAGE sql BEGIN ATOMIC

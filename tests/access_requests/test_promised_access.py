@@ -14,8 +14,8 @@ from rolecall.settings.policy import RequestAction
 from tests.access_requests.test_evading_separation import to_group
 from tests.access_requests.test_rechecking import Mover, a_mover, approve, commit, get
 from tests.access_requests.test_separation import BOTH, URL, approvers, ask, conflicts
-from tests.builders import an_application
-from tests.duties.separating import Company, a_company, a_duty, a_rule, finish_again
+from tests.builders import an_application, an_identity
+from tests.duties.separating import Company, a_company, a_duty, a_rule, finish_again, join
 from tests.holdings import a_finished_import, an_account
 from tests.nesting import give, some_groups
 from tests.working import let_the_worker_work
@@ -182,3 +182,47 @@ async def test_open_request_is_canceled_when_another_application_gives_the_remov
     await let_the_worker_work(config)
 
     assert (await get(client, mover.gain))["status"] == "Canceled"
+
+
+async def call_groups(db: Db, company: Company, nomenclature: str) -> None:
+    """Import the groups with another nomenclature."""
+    run = await a_finished_import(db, company.ledger)
+    await execute(db, "UPDATE group_versions SET until_import = %(run)s WHERE until_import IS NULL", run=run)
+    await execute(
+        db,
+        """INSERT INTO group_versions (group_number, from_import, description, nomenclature, parent, metadata)
+           SELECT group_number, %(run)s, description, %(nomenclature)s, parent, metadata FROM group_versions
+           WHERE until_import = %(run)s""",
+        run=run,
+        nomenclature=nomenclature,
+    )
+    await finish_again(db, run)
+
+
+@pytest.mark.parametrize("headers", [("", "Role"), ("Role", "Team")])
+async def test_requested_membership_counts_after_the_group_got_another_nomenclature(
+    client: httpx2.AsyncClient, db: Db, headers: tuple[str, str]
+) -> None:
+    company = await a_company(db, response="Block")
+    finn = await an_identity(db, "Finn", "Santos")
+    before, after = headers
+    await call_groups(db, company, before)
+    assert (await ask(client, company, finn, "Approvers")).status_code == 201
+
+    await call_groups(db, company, after)
+
+    assert (await ask(client, company, finn, "Officers")).status_code == 400
+
+
+@pytest.mark.parametrize("control", [{"permission": "Review run"}, {"group": "Reviewers"}])
+async def test_removal_of_a_control_duty_counts_after_the_group_got_another_nomenclature(
+    client: httpx2.AsyncClient, db: Db, control: dict[str, str]
+) -> None:
+    company = await a_controlled_company(client, db)
+    await commit(client, company, without=str(await a_duty(db, "Control", control)))
+    await join(db, company, "noor", "Reviewers")
+    assert (await remove_reviewers(client, company))["status"] == "Open"
+
+    await call_groups(db, company, "Role")
+
+    assert (await ask(client, company, company.noor, "Approvers")).status_code == 400
