@@ -12,7 +12,7 @@ import msgspec
 
 from rolecall.access_requests import open_access
 from rolecall.access_requests.model import NewPrivilege, NewRequest, raises
-from rolecall.access_requests.open_access import Group, OpenAccessRequest, OpenChange
+from rolecall.access_requests.open_access import CANCELED, PROVISIONED, Group, OpenAccessRequest, OpenChange
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db
 from rolecall.duties import prevention
@@ -21,7 +21,6 @@ from rolecall.settings.policy import RequestAction
 
 # Higher than the number of any stored request.
 LAST = 2**63 - 1
-_PROVISIONED = 0
 _NO_ACCESS = (Access.NONE, Access.DENY)
 DutiesOf = dict[ProposedAccess, set[UUID]]
 # A turn, and duties that are given or taken away once the requests up to this turn are provisioned.
@@ -43,7 +42,7 @@ class _DutiesOfAccess(msgspec.Struct, frozen=True):
 
     def certain(self, turn: int) -> set[UUID]:
         """Return the duties that the access already gives, except those that a request with a lower turn takes away."""
-        return _union(self.given, _PROVISIONED + 1) - _union(self.taken, turn)
+        return _union(self.given, CANCELED) - _union(self.taken, turn)
 
 
 def _union(turned: Iterable[_Turned], turn: int) -> set[UUID]:
@@ -166,7 +165,7 @@ async def _given(db: Db, changes: Iterable[OpenChange], *, of_groups: bool) -> _
         there = through.get(_group(access), ()) if not access.section else ()
         given = [(turn, duties[one.after]) for turn, one in there]
         taken = [(turn, duties[_taken(one)] - duties[one.after]) for turn, one in there]
-        return _DutiesOfAccess([(_PROVISIONED, duties[access]), *given], taken)
+        return _DutiesOfAccess([(PROVISIONED, duties[access]), *given], taken)
 
     return {each: of(each) for each in asked}
 
@@ -210,7 +209,7 @@ def controlling(own: GainsAndLosses, others: Iterable[OtherRequest], turn: int) 
 
     Leave out access that an earlier request, which is not provisioned yet, would take away.
     """
-    waiting = [each for each in others if not each.request.is_provisioned and each.request.turn < turn]
+    waiting = [each for each in others if CANCELED < each.request.turn < turn]
     taken = {key_of(access) for each in waiting for access in each.changes.losses}
     return {access: own.certain[access] for access in own.gains if key_of(access) not in taken}
 

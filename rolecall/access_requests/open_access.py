@@ -1,8 +1,9 @@
 """Read what open requests would give and take away, for the check of duties.
 
 The check of a request also includes access that other requests give: earlier requests, and provisioned ones. To
-compare them, each request has a *turn* (`turn_of`, schema/access_requests.sql): its number, or 0 if it was provisioned.
-A completed request is treated as open until an import could show its access (`is_unshown`, in the same file).
+compare them, each request has a *turn* (`turn_of`, schema/access_requests.sql): its number, `PROVISIONED`, or
+`CANCELED` if it was canceled after that. Completed requests, and these canceled ones, are treated as open until an
+import could show their access (`is_unshown`, in the same file).
 """
 
 from collections import defaultdict
@@ -17,6 +18,9 @@ from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.duties.prevention import ProposedAccess
 from rolecall.settings.policy import RequestAction
 
+PROVISIONED, CANCELED = -1, 0
+# The turns of requests by `is_provisioned` of open_changes_of_people; the turn of the others is their number.
+_TURNS = {True: PROVISIONED, None: CANCELED}
 Group = tuple[UUID, str]
 # The columns of an OpenChange for a request `r` about a group and its privilege `p`. If the request removes or suspends
 # the group itself, `p` is null.
@@ -32,13 +36,13 @@ class OpenAccessRequest(msgspec.Struct, frozen=True):
 
     id: UUID
     number: int
-    is_provisioned: bool
+    turn: int
     action: RequestAction
     items: frozenset[UUID]
 
     @property
-    def turn(self) -> int:
-        return 0 if self.is_provisioned else self.number
+    def is_provisioned(self) -> bool:
+        return self.turn == PROVISIONED
 
 
 class OpenChange(msgspec.Struct, frozen=True):
@@ -73,7 +77,7 @@ async def changes_of_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list
     """Return, for each group, what open requests would give to or take from it and the groups above it.
 
     The groups above include those that the group would join through an open request. Each change comes with the
-    highest request number among the unresolved requests that it depends on, or 0 if there are none.
+    highest turn of the requests that it depends on, or `PROVISIONED` if there are none.
     """
     rows = await fetch_rows(
         db,
@@ -107,7 +111,8 @@ async def open_changes(
     )
     found = defaultdict[UUID, dict[OpenAccessRequest, list[OpenChange]]](lambda: defaultdict(list))
     for identity_id, id, number, is_provisioned, action, items, *row in rows:
-        request = OpenAccessRequest(id, number, is_provisioned, RequestAction(action), frozenset(items))
+        turn = number if is_provisioned is False else _TURNS[is_provisioned]
+        request = OpenAccessRequest(id, number, turn, RequestAction(action), frozenset(items))
         found[identity_id][request].append(_a_change(row))
     return found
 
@@ -115,7 +120,8 @@ async def open_changes(
 async def people_in_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[tuple[int, UUID]]]:
     """Return the people in each group or in a group below it, and people whom open requests would add.
 
-    With each person, return the turn of the last request that the membership depends on, or 0 if it depends on none.
+    With each person, return the turn of the last request that the membership depends on, or `PROVISIONED` if it depends
+    on none.
     """
     asked = list(groups)
     if not asked:

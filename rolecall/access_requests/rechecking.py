@@ -15,6 +15,7 @@ from rolecall.access_requests import duty_changes, open_access
 from rolecall.access_requests.duty_changes import CheckedRequest, GainsAndLosses, OtherRequest
 from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewPrivilege, NewRequest
+from rolecall.access_requests.open_access import CANCELED
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Invalid
@@ -131,7 +132,12 @@ def _case(
 ) -> _Case:
     # The open requests of a person include the request that is being checked.
     others = [each for each in open_requests if each.request.id != request.id]
-    same_event = [each for each in others if each.request.items & request.items and _may_wait_for(each, own, controls)]
+    # Nobody confirms what a canceled request changed, so do not rely on it, although it may have been provisioned.
+    same_event = [
+        each
+        for each in others
+        if each.request.items & request.items and each.request.turn != CANCELED and _may_wait_for(each, own, controls)
+    ]
     proposal = AccessProposal(
         id,
         own.changes.gains,

@@ -230,7 +230,7 @@ async def removal_requests(db: Db, identity_id: UUID) -> list[RemovalRequest]:
         # A request without privileges removes or suspends the whole account.
         """SELECT r.id, r.number, r.application_id, r.target_name AS account, p.header, p.section, p.permission
            FROM access_requests r LEFT JOIN privileges p ON p.request_id = r.id
-           WHERE r.identity_id = %(id)s AND is_unshown(r)
+           WHERE r.identity_id = %(id)s AND is_unshown(r) AND r.status <> 'Canceled'
              AND coalesce(p.lowered_access, p.requested_access, 'None') IN ('None', 'Deny')
              AND (p.request_id IS NOT NULL OR r.action IN ('Remove', 'Suspend')) ORDER BY r.number""",
         id=identity_id,

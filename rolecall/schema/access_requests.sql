@@ -101,13 +101,23 @@ CREATE OR REPLACE TRIGGER keep_past AFTER UPDATE ON access_requests REFERENCING 
 CREATE OR REPLACE FUNCTION shows_requests(i application_imports) RETURNS boolean STABLE LANGUAGE sql RETURN
     i.status = 'Finished' AND NOT EXISTS (SELECT FROM import_runs u WHERE u.import_id = i.id AND u.rollback_to IS NOT NULL);
 
+-- Return whether an ended request has changed access: it was completed, or it was provisioned before it was canceled, even if it was reopened
+-- in between. A carrier may have provisioned only a part of it.
+CREATE OR REPLACE FUNCTION has_changed_access(r access_requests) RETURNS boolean STABLE LANGUAGE sql RETURN
+    r.status = 'Completed' OR r.status = 'Canceled' AND (
+        r.resolved_on IS NOT NULL OR EXISTS (SELECT FROM past_resolutions p WHERE p.request_id = r.id)
+        OR EXISTS (SELECT FROM carrier_steps s WHERE s.request_id = r.id AND s.state <> 'Planned'));
+
+-- Return when a request was completed or canceled, or null.
+CREATE OR REPLACE FUNCTION ended_on(r access_requests) RETURNS timestamptz IMMUTABLE LANGUAGE sql RETURN coalesce(r.canceled_on, r.completed_on);
+
 -- Return whether imports cannot yet show what a request gives or takes. This is true while the request is neither
--- completed nor canceled. After its completion, it is true until an import that was created since then has finished; a
--- rollback does not count (shows_requests).
+-- completed nor canceled. Afterwards it is true until an import that was created since then has finished; a
+-- rollback does not count (shows_requests). It is false if the request was canceled before it was provisioned.
 CREATE OR REPLACE FUNCTION is_unshown(r access_requests) RETURNS boolean STABLE LANGUAGE sql RETURN
-    r.status <> 'Canceled' AND (r.status <> 'Completed' OR NOT EXISTS (
+    r.status NOT IN ('Completed', 'Canceled') OR has_changed_access(r) AND NOT EXISTS (
         SELECT FROM application_imports i
-        WHERE i.application_id = r.application_id AND i.created_at >= r.completed_on AND shows_requests(i)));
+        WHERE i.application_id = r.application_id AND i.created_at >= ended_on(r) AND shows_requests(i));
 
 -- Serialize the checks of requests about the same keys, such as people. The keys of one kind share 256 locks, because one lock for each of
 -- 100,000 people would fill the lock table.
@@ -136,10 +146,11 @@ END $$;
 -- Return whether a request can give access.
 CREATE OR REPLACE FUNCTION gives(r access_requests) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN r.action IN ('Add', 'Change', 'Restore');
 
--- Return the turn of a request: its number, or 0 if it was provisioned. The check of a request includes the access that requests with a
--- lower turn give (access_requests/open_access.py).
+-- Return the turn of a request: its number, -1 if it was provisioned, or 0 if it was canceled after that. The check of a request includes the
+-- access that requests with a lower turn give (access_requests/open_access.py). Nobody confirms what a canceled request gave, so it counts as
+-- access but not as a control duty.
 CREATE OR REPLACE FUNCTION turn_of(r access_requests) RETURNS bigint IMMUTABLE LANGUAGE sql RETURN
-    CASE WHEN r.status IN ('Resolved', 'Completed') THEN 0 ELSE r.number END;
+    CASE WHEN r.status IN ('Resolved', 'Completed') THEN -1 WHEN r.status = 'Canceled' THEN 0 ELSE r.number END;
 
 -- Return whether a privilege may give a membership: it has no section, gives access, and no import has shown it as a permission.
 CREATE OR REPLACE FUNCTION is_membership(p privileges) RETURNS boolean STABLE LANGUAGE sql RETURN
@@ -149,7 +160,7 @@ CREATE OR REPLACE FUNCTION is_membership(p privileges) RETURNS boolean STABLE LA
 
 -- Return these groups and the groups above them (`up`) or below them, according to imports and to requests about groups that imports cannot
 -- show yet. Names are compared ignoring case, because requests may name groups that no import has shown. The turn of a path is the highest
--- `turn_of` of the requests on it, or 0 if there are none; `turn` is the lowest turn of all paths to a group. Each pair of name and turn is
+-- `turn_of` of the requests on it, or -1 if there are none; `turn` is the lowest turn of all paths to a group. Each pair of name and turn is
 -- visited once, so a cycle ends.
 CREATE OR REPLACE FUNCTION requested_nesting(there uuid[], names text[], up boolean)
 RETURNS TABLE (application_id uuid, start text, name text, turn bigint) STABLE LANGUAGE sql BEGIN ATOMIC
@@ -159,12 +170,12 @@ RETURNS TABLE (application_id uuid, start text, name text, turn bigint) STABLE L
         FROM access_requests r JOIN privileges p ON p.request_id = r.id
         WHERE r.identity_id IS NULL AND is_unshown(r) AND gives(r) AND is_membership(p)
     ), walked (application_id, start, name, turn) AS (
-        SELECT asked.application_id, asked.name, in_any_case(asked.name) COLLATE "C", 0::bigint FROM unnest(there, names) AS asked (application_id, name)
+        SELECT asked.application_id, asked.name, in_any_case(asked.name) COLLATE "C", -1::bigint FROM unnest(there, names) AS asked (application_id, name)
         UNION
         SELECT w.application_id, w.start, step.next, greatest(w.turn, step.turn) FROM walked w CROSS JOIN LATERAL (
             SELECT r.next, r.turn FROM requested r WHERE r.application_id = w.application_id AND r.name = w.name
             UNION ALL
-            SELECT in_any_case(n.name) COLLATE "C", 0 FROM groups g CROSS JOIN LATERAL (
+            SELECT in_any_case(n.name) COLLATE "C", -1 FROM groups g CROSS JOIN LATERAL (
                 SELECT l.parent AS number FROM parents_of(g.number) AS l WHERE up AND l.during @> now_import()
                 UNION ALL
                 SELECT l.child FROM children_of(g.number) AS l WHERE NOT up AND l.during @> now_import()) AS l
@@ -175,7 +186,8 @@ RETURNS TABLE (application_id uuid, start text, name text, turn bigint) STABLE L
 END;
 
 -- Serialize the checks of these people's requests, then return the requested changes of their access that imports cannot show yet: requests
--- about the people, their accounts and, with `of_groups`, the groups that they are in. The function is volatile, so that the statements after
+-- about the people, their accounts and, with `of_groups`, the groups that they are in. `is_provisioned` is null for a request that was canceled
+-- after it had been provisioned. The function is volatile, so that the statements after
 -- the lock see what others committed during the wait. Its plans are generic, because planning takes longer than execution.
 CREATE OR REPLACE FUNCTION open_changes_of_people(people uuid[], of_groups boolean)
 RETURNS TABLE (identity_id uuid, request_id uuid, number bigint, is_provisioned boolean, action text, items uuid[], application_id uuid, header text,
@@ -183,12 +195,12 @@ RETURNS TABLE (identity_id uuid, request_id uuid, number bigint, is_provisioned 
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     PERFORM take_turns('person', people::text[]);
-    RETURN QUERY SELECT r.identity_id, r.id, r.number, turn_of(r) = 0, r.action,
+    RETURN QUERY SELECT r.identity_id, r.id, r.number, nullif(turn_of(r), 0) = -1, r.action,
             ARRAY(SELECT t.item_id FROM related_items t WHERE t.request_id = r.id), r.application_id, p.header, p.section, p.permission,
             p.initial_access, coalesce(p.lowered_access, p.requested_access), r.target_name, false
         FROM access_requests r JOIN privileges p ON p.request_id = r.id WHERE r.identity_id = ANY (people) AND is_unshown(r);
     -- Requests made for another person but about an account of these people. The collation is that of the index on access_requests.
-    RETURN QUERY SELECT a.identity_id, r.id, r.number, turn_of(r) = 0, r.action,
+    RETURN QUERY SELECT a.identity_id, r.id, r.number, nullif(turn_of(r), 0) = -1, r.action,
             ARRAY(SELECT t.item_id FROM related_items t WHERE t.request_id = r.id), r.application_id, p.header, p.section, p.permission,
             p.initial_access, coalesce(p.lowered_access, p.requested_access), r.target_name, false
         FROM accounts a JOIN access_requests r ON r.application_id = a.application_id AND r.target_name = a.username COLLATE "default"
@@ -196,7 +208,7 @@ BEGIN
         WHERE a.identity_id = ANY (people) AND r.identity_id <> a.identity_id AND is_unshown(r);
     IF of_groups THEN
         -- A request to remove or suspend a group itself has no privileges.
-        RETURN QUERY SELECT a.identity_id, r.id, r.number, turn_of(r) = 0, r.action, '{}'::uuid[], r.application_id, p.header, coalesce(p.section, ''),
+        RETURN QUERY SELECT a.identity_id, r.id, r.number, nullif(turn_of(r), 0) = -1, r.action, '{}'::uuid[], r.application_id, p.header, coalesce(p.section, ''),
                 coalesce(p.permission, r.target_name), coalesce(p.initial_access, 'Grant'), coalesce(p.lowered_access, p.requested_access, 'None'),
                 r.target_name, true
             FROM accounts a JOIN memberships m ON m.account_number = a.number AND m.until_import IS NULL
@@ -300,18 +312,19 @@ CREATE OR REPLACE FUNCTION can_be_overtaken(r access_requests) RETURNS boolean S
     AND NOT EXISTS (SELECT FROM responses a WHERE a.request_id = r.id AND a.type = 'Approve')
     AND EXISTS (SELECT FROM privileges p WHERE p.request_id = r.id AND p.approved_access <> 'None');
 
--- Queue requests for another check after an import, which may show that groups have new members, that a completed request was not carried
--- out, that the access of people whose requests remove access (counts_on_removals) has changed, or that open requests would raise access.
+-- Queue requests for another check after an import, which may show that groups have new members, that a completed or canceled request was
+-- not carried out, that the access of people whose requests remove access (counts_on_removals) has changed, or that open requests would raise
+-- access.
 CREATE OR REPLACE FUNCTION recheck_requests_after_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO people_to_recheck (identity_id) SELECT NULL WHERE EXISTS (
         SELECT FROM access_requests r WHERE r.application_id = NEW.application_id AND is_to_recheck(r.status) AND r.identity_id IS NULL);
     INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
     WHERE is_to_recheck(r.status) AND EXISTS (
-        SELECT FROM access_requests c WHERE c.identity_id = r.identity_id AND c.application_id = NEW.application_id AND c.status = 'Completed'
-               AND c.completed_on <= NEW.created_at AND NOT EXISTS (
+        SELECT FROM access_requests c WHERE c.identity_id = r.identity_id AND c.application_id = NEW.application_id
+               AND has_changed_access(c) AND ended_on(c) <= NEW.created_at AND NOT EXISTS (
                    SELECT FROM application_imports i WHERE i.application_id = NEW.application_id AND i.number <> NEW.number
-                          AND i.created_at >= c.completed_on AND shows_requests(i)));
+                          AND i.created_at >= ended_on(c) AND shows_requests(i)));
     INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id
     FROM access_requests r JOIN accounts a ON a.identity_id = r.identity_id AND a.application_id = NEW.application_id
     WHERE is_to_recheck(r.status) AND counts_on_removals(r.id) AND EXISTS (SELECT FROM duty_rule_duties);
