@@ -7,7 +7,8 @@ from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.ids import new_id
 
 
-async def a_finished_import(db: Db, application_id: UUID) -> int:
+async def a_finished_import(db: Db, application_id: UUID, *file_groups: str) -> int:
+    """Create a finished import with a file for each of these file groups."""
     number: int = await fetch_value(
         db,
         """INSERT INTO application_imports
@@ -15,6 +16,15 @@ async def a_finished_import(db: Db, application_id: UUID) -> int:
            VALUES (%(id)s, %(application)s, 'API', 'Finished', 'tests', now(), now(), now(), '{}') RETURNING number""",
         id=new_id(),
         application=application_id,
+    )
+    await execute(
+        db,
+        """INSERT INTO import_files (id, import_id, position, file_group_id, file_group, name, sha256, size, location)
+           SELECT gen_random_uuid(), r.id, g.position, g.id, g.name, lower(g.name) || '.csv', '', 1, gen_random_uuid()
+           FROM application_imports r JOIN connectors c USING (application_id)
+           JOIN file_groups g ON g.connector_id = c.id WHERE r.number = %(number)s AND g.name = ANY(%(names)s)""",
+        number=number,
+        names=list(file_groups),
     )
     return number
 
@@ -33,18 +43,9 @@ async def a_rollback(db: Db, application_id: UUID, *, to: int = 1) -> int:
 
 async def finish_import(db: Db, application_id: UUID, *file_groups: str, at: datetime) -> int:
     """Create a finished import with a file for each of these file groups, queued for reconciliation."""
-    number = await a_finished_import(db, application_id)
+    number = await a_finished_import(db, application_id, *file_groups)
     await execute(
         db, "UPDATE application_imports SET created_at = %(at)s WHERE number = %(number)s", at=at, number=number
-    )
-    await execute(
-        db,
-        """INSERT INTO import_files (id, import_id, position, file_group_id, file_group, name, sha256, size, location)
-           SELECT gen_random_uuid(), r.id, g.position, g.id, g.name, lower(g.name) || '.csv', '', 1, gen_random_uuid()
-           FROM application_imports r JOIN connectors c USING (application_id)
-           JOIN file_groups g ON g.connector_id = c.id WHERE r.number = %(number)s AND g.name = ANY(%(names)s)""",
-        number=number,
-        names=list(file_groups),
     )
     await execute(
         db,

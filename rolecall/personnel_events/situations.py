@@ -60,7 +60,7 @@ async def _holdings(db: Db, identity_id: UUID, found: Sequence[Account]) -> dict
         db,
         """SELECT r.application_id, p.header, p.section, p.permission
            FROM access_requests r JOIN privileges p ON p.request_id = r.id
-           WHERE r.identity_id = %(identity)s AND r.action IN ('Add', 'Change', 'Restore') AND is_unshown(r)
+           WHERE r.identity_id = %(identity)s AND gives(r) AND is_unshown(r)
              AND p.requested_access NOT IN ('None', 'Deny')
            UNION ALL
            -- Suspended access may be gone from the account, but a Restore gives it back.

@@ -111,13 +111,58 @@ CREATE OR REPLACE FUNCTION has_changed_access(r access_requests) RETURNS boolean
 -- Return when a request was completed or canceled, or null.
 CREATE OR REPLACE FUNCTION ended_on(r access_requests) RETURNS timestamptz IMMUTABLE LANGUAGE sql RETURN coalesce(r.canceled_on, r.completed_on);
 
+-- Return whether an import that can show requests was created since a moment, with files of all these contents. Ignore the import `without`.
+-- Look at the files of an import first, because most imports of an application have files of the same contents.
+CREATE OR REPLACE FUNCTION is_shown_since(application uuid, moment timestamptz, contents text[], without bigint) RETURNS boolean
+STABLE LANGUAGE sql RETURN EXISTS (
+    SELECT FROM application_imports i
+    WHERE i.application_id = application AND i.created_at >= moment AND i.number IS DISTINCT FROM without
+          AND CASE WHEN contents <@ ARRAY(
+              SELECT unnest(g.content || ARRAY(SELECT e ->> 'content' FROM jsonb_array_elements(g.shape -> 'contents') AS e))
+              FROM import_files f JOIN file_groups g ON g.id = f.file_group_id WHERE f.import_id = i.id) THEN shows_requests(i) ELSE false END);
+
+-- Return the contents of the files that may show the privileges of a request. The groups above a group are in the file of groups.
+CREATE OR REPLACE FUNCTION contents_about(r access_requests) RETURNS text[] IMMUTABLE LANGUAGE sql RETURN
+    ARRAY['permissions', CASE WHEN r.identity_id IS NULL THEN 'groups' ELSE 'memberships' END];
+
+-- Return the content of the files that show a privilege of a request, one of contents_about. A name that is both a group and a permission means
+-- the group.
+CREATE OR REPLACE FUNCTION content_of(p privileges, r access_requests) RETURNS text STABLE LANGUAGE sql RETURN
+    CASE WHEN p.section <> '' THEN 'permissions'
+         WHEN EXISTS (SELECT FROM groups g WHERE g.application_id = r.application_id AND g.name = p.permission AND is_group_header(g.number, p.header))
+              OR p.header = default_group_header() AND NOT EXISTS (
+                  SELECT FROM permissions q WHERE q.application_id = r.application_id AND q.header = p.header AND q.section = ''
+                  AND q.permission = p.permission)
+         THEN (contents_about(r))[2] ELSE 'permissions' END;
+
+-- Return whether imports can show what an ended request changed: imports that were created since its end have files of all that it is about.
+-- A privilege that a later completed request changed again needs no file, because some applications have no files of it. Ignore the import
+-- `without`.
+CREATE OR REPLACE FUNCTION is_shown(r access_requests, without bigint) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
+BEGIN
+    -- Most imports have files of all contents, so look at the privileges only if no import does.
+    IF is_shown_since(r.application_id, ended_on(r), contents_about(r), without) THEN
+        RETURN true;
+    END IF;
+    RETURN is_shown_since(r.application_id, ended_on(r), '{}', without) AND NOT EXISTS (
+        SELECT FROM unnest(contents_about(r)) AS content
+        WHERE NOT is_shown_since(r.application_id, ended_on(r), ARRAY[content], without) AND (content = 'groups' AND r.is_whole OR EXISTS (
+            SELECT FROM privileges p
+            WHERE p.request_id = r.id AND content_of(p, r) = content AND NOT EXISTS (
+                SELECT FROM access_requests l
+                WHERE l.application_id = r.application_id AND l.target_name = r.target_name AND l.target_type = r.target_type
+                      AND l.status = 'Completed' AND l.resolved_on > ended_on(r)
+                      AND (l.is_whole AND l.action = 'Remove' OR EXISTS (
+                          SELECT FROM privileges q
+                          WHERE q.request_id = l.id AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)))
+                      AND is_shown_since(r.application_id, l.completed_on, '{}', without)))));
+END $$;
+
 -- Return whether imports cannot yet show what a request gives or takes. This is true while the request is neither
--- completed nor canceled. Afterwards it is true until an import that was created since then has finished; a
--- rollback does not count (shows_requests). It is false if the request was canceled before it was provisioned.
+-- completed nor canceled. Afterwards it is true until imports can show it (is_shown); a rollback does not count
+-- (shows_requests). It is false if the request was canceled before it was provisioned.
 CREATE OR REPLACE FUNCTION is_unshown(r access_requests) RETURNS boolean STABLE LANGUAGE sql RETURN
-    r.status NOT IN ('Completed', 'Canceled') OR has_changed_access(r) AND NOT EXISTS (
-        SELECT FROM application_imports i
-        WHERE i.application_id = r.application_id AND i.created_at >= ended_on(r) AND shows_requests(i));
+    r.status NOT IN ('Completed', 'Canceled') OR has_changed_access(r) AND NOT is_shown(r, NULL);
 
 -- Serialize the checks of requests about the same keys, such as people. The keys of one kind share 256 locks, because one lock for each of
 -- 100,000 people would fill the lock table.
@@ -322,9 +367,7 @@ BEGIN
     INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
     WHERE is_to_recheck(r.status) AND EXISTS (
         SELECT FROM access_requests c WHERE c.identity_id = r.identity_id AND c.application_id = NEW.application_id
-               AND has_changed_access(c) AND ended_on(c) <= NEW.created_at AND NOT EXISTS (
-                   SELECT FROM application_imports i WHERE i.application_id = NEW.application_id AND i.number <> NEW.number
-                          AND i.created_at >= ended_on(c) AND shows_requests(i)));
+               AND has_changed_access(c) AND ended_on(c) <= NEW.created_at AND is_shown(c, NULL) AND NOT is_shown(c, NEW.number));
     INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id
     FROM access_requests r JOIN accounts a ON a.identity_id = r.identity_id AND a.application_id = NEW.application_id
     WHERE is_to_recheck(r.status) AND counts_on_removals(r.id) AND EXISTS (SELECT FROM duty_rule_duties);

@@ -50,7 +50,7 @@ async def test_canceled_access_counts_until_an_import_could_show_it(
     await move(client, await provision(client, await ask(client, company, finn, "Approvers")), *verbs)
 
     before = await ask(client, company, finn, "Officers")
-    await finish_again(db, await a_finished_import(db, company.ledger))
+    await finish_again(db, await a_finished_import(db, company.ledger, "Users", "Memberships"))
     after = await ask(client, company, finn, "Officers")
 
     assert (before.status_code, after.status_code) == (400, 201), after.text
@@ -137,6 +137,6 @@ async def test_open_request_is_checked_again_after_an_import_could_show_canceled
     await move(client, removal.json()["id"], "resolve", "cancel")
     await execute(db, "DELETE FROM people_to_recheck")
 
-    await finish_again(db, await a_finished_import(db, company.ledger))
+    await finish_again(db, await a_finished_import(db, company.ledger, "Users", "Memberships"))
 
     assert (company.sofia,) in await fetch_rows(db, "SELECT identity_id FROM people_to_recheck")

@@ -113,7 +113,7 @@ async def test_completed_request_is_treated_as_open_until_an_import_could_show_i
 
     before = await ask(client, company, other, "Approvers")
     # The import shows that the access was never given.
-    await finish_again(db, await a_finished_import(db, company.ledger))
+    await finish_again(db, await a_finished_import(db, company.ledger, "Memberships"))
     after = await ask(client, company, other, "Approvers")
 
     assert (before.status_code, after.status_code) == (400, 201), after.text

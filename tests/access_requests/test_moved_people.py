@@ -136,7 +136,7 @@ async def test_access_is_checked_after_an_import_that_shows_that_the_removal_was
     await let_the_worker_work(config)
     assert (await get(client, mover.gain))["status"] == "Open"
 
-    await finish_again(db, await a_finished_import(db, mover.company.ledger))
+    await finish_again(db, await a_finished_import(db, mover.company.ledger, "Memberships"))
     await let_the_worker_work(config)
 
     assert (await get(client, mover.gain))["status"] == "Canceled"
@@ -149,7 +149,7 @@ async def test_completed_request_is_still_treated_as_open_after_a_rollback(clien
     made = (await ask(client, company, finn, "Officers")).json()
     await approve(client, made["id"])
     await client.post(f"{URL}/{made['id']}/resolve", json={})
-    number = await a_finished_import(db, company.ledger)
+    number = await a_finished_import(db, company.ledger, "Memberships")
     await execute(
         db,
         """INSERT INTO import_runs (import_id, rollback_to)

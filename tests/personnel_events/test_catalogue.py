@@ -13,7 +13,7 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
 from tests.builders import an_access_model, an_access_request, an_application, an_identity, an_import
-from tests.holdings import an_account
+from tests.holdings import a_finished_import, an_account
 from tests.personnel_events.bodies import EVENTS, created
 from tests.working import let_the_worker_work
 
@@ -62,7 +62,7 @@ REQUESTED: dict[str, tuple[str, Access, str | None, int]] = {
     "Changing": ("Change", Access.MODIFY, None, 0),
     "Restoring": ("Restore", Access.GRANT, None, 0),
     "Given": ("Add", Access.GRANT, "Completed", 1),
-    "Missing": ("Add", Access.GRANT, "Completed", 0),
+    "Missing": ("Add", Access.GRANT, "Completed", -1),
     "Canceled": ("Add", Access.GRANT, "Canceled", 0),
     "Dropping": ("Change", Access.NONE, None, 0),
     "Denying": ("Change", Access.DENY, None, 0),
@@ -79,6 +79,7 @@ async def test_role_transition_removes_only_access_that_is_held_or_requested(
     groups = ["Held", "Never", "Grace's", "Wiki's", *REQUESTED]
     denied = [{"header": header, "permission": permission} for header, permission, *_ in not_held]
     await an_access_model(db, access=[{"applicationId": str(ledger), "groups": groups, "permissions": denied}])
+    await a_finished_import(db, ledger, "Memberships")
     imported = await fetch_value(db, "SELECT max(created_at) FROM application_imports")
     for name, (action, access, status, seconds) in REQUESTED.items():
         id = await a_request(db, ada, ledger, name, action, access)
