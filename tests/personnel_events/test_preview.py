@@ -10,7 +10,7 @@ from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db, execute
 from tests.builders import an_access_model, an_access_request, an_application, an_identity, an_import
-from tests.holdings import a_rollback, an_account
+from tests.holdings import a_rollback, an_account, finish_import
 from tests.personnel_events.bodies import EVENTS, MISSING, created, day, midnight, planned
 
 ADA = {"firstName": "Ada", "lastName": "Lovelace", "department": "Finance"}
@@ -151,7 +151,7 @@ async def test_role_transition_removes_suspended_access_until_it_is_restored(
     found.append(await lost_in_transition(client, ada))
     completed = "UPDATE access_requests SET status = 'Completed', completed_on = now() WHERE id = %(id)s"
     await execute(db, completed, id=restore)
-    await an_import(db, ledger, "Finished", created_at=datetime.now(UTC) + timedelta(minutes=1))
+    await finish_import(db, ledger, "Memberships", at=datetime.now(UTC) + timedelta(minutes=1))
     found.append(await lost_in_transition(client, ada))
     for canceled in (restore, suspension):
         await execute(db, "UPDATE access_requests SET status = 'Canceled' WHERE id = %(id)s", id=canceled)
@@ -170,12 +170,13 @@ async def test_role_transition_removes_completed_access_until_an_import_could_sh
     await execute(db, "UPDATE access_requests SET status = 'Completed', completed_on = clock_timestamp()")
     found = [await lost_in_transition(client, ada)]
 
-    later = {"created_at": datetime.now(UTC) + timedelta(minutes=1)}
-    await an_import(db, await an_application(db, "Wiki"), "Finished", **later)
-    await an_import(db, ledger, "Failed", **later)
+    later = datetime.now(UTC) + timedelta(minutes=1)
+    await finish_import(db, await an_application(db, "Wiki"), "Memberships", at=later)
+    await finish_import(db, ledger, "Users", at=later)
+    await an_import(db, ledger, "Failed", created_at=later)
     await a_rollback(db, ledger)
     found.append(await lost_in_transition(client, ada))
-    await an_import(db, ledger, "Finished", **later)
+    await finish_import(db, ledger, "Memberships", at=later)
     found.append(await lost_in_transition(client, ada))
 
     assert found == [["Posters"], ["Posters"], []]

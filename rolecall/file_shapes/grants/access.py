@@ -110,8 +110,7 @@ def find_permissions(view: View) -> list[Part]:
     share_column(view, fields, shape, evidence)
     if "Username" in fields and "Group" in fields and "join" not in shape:
         fields.pop("Group")
-    is_joined = group is not None and any(f"{{{group.header}|" in pattern for pattern in shape.get("join", {}).values())
-    find_object(view, fields, None if is_joined else group)
+    find_object(view, fields, group, shape.get("join", {}))
     read_access(view, fields, shape, evidence)
     add_inner_place(view, fields, evidence)
     tell_apart(view, fields, shape, evidence)

@@ -226,9 +226,8 @@ def _around(view: View, holder: str) -> list[str]:
 def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     """Return the users of a file that has one row for each grant, or None if the rows do not describe them.
 
-    If rows are left out (`is_narrowed`), or accounts and grants each have a last day, return users even if no column
-    describes them. A column that is certainly the state of the account is read even if it differs between rows of one
-    account; the import then rejects the later rows that differ.
+    If rows are left out (`is_narrowed`), or accounts and grants each have a last day, users need no such description. A
+    column that is certainly the state of the account may differ between its rows; the import then rejects later ones.
     """
     if held.holder is None:
         return None

@@ -1,6 +1,6 @@
 """Find the column with the object of a permission, such as a folder, a mailbox or a table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rolecall.applications.model import Content
@@ -22,13 +22,14 @@ _CONTAINERS = {"catalog", "catalogue", "database", "db", "server", "instance", "
 _PARTS = ("columnname", "column", "fieldname")
 
 
-def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None) -> None:
+def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None, join: Mapping[str, str]) -> None:
     """Read a column `name` that is not read as the group, or the identity of a mailbox, as the object of permissions.
 
-    Prefer a place that does not belong to the holder.
+    Prefer a place that does not belong to the holder. `join` has the patterns that holders are built with.
     """
     _leave_object_of_holder(view, fields)
-    if group and group is not fields.get("Group"):
+    is_joined = group is not None and any(f"{{{group.header}|" in pattern for pattern in join.values())
+    if group and group is not fields.get("Group") and not is_joined:
         _use_as_object(view, fields, group)
     if (object := view.named(["identity"])) and not {"Header", "Section"} & fields.keys():
         # Exports of Exchange name the mailbox in the Identity column.
