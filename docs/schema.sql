@@ -2385,7 +2385,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 1f7692d77a87 function is_membership(public.privileges)
 -- 3a6d4a8cc6af function is_shown(public.access_requests, bigint)
 -- 5f4b44fe3492 function shows_requests(public.application_imports)
--- d5c8fc7eead8 function is_shown_since(uuid, timestamp with time zone, text[], bigint)
+-- 04d9b60eadb9 function is_shown_since(uuid, timestamp with time zone, text[], bigint)
 -- bf6a86126efe function is_to_recheck(text)
 -- 767c324739e9 function is_unshown(public.access_requests)
 -- a22e68191ca4 function keep_access_requests_on_delete()
@@ -2458,6 +2458,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 4a1912120f4e function note_import_runs()
 
 -- In rolecall/schema/applications.sql:
+-- 85a048daa9d1 function contents_of(public.file_groups)
 -- 76c6d5e28f1a function keep_applications_on_delete()
 -- d470f914aae0 function keep_applications_on_insert()
 -- 9d9d4f93280f function keep_applications_on_update()

@@ -80,8 +80,10 @@ async def _claim(db: Db, import_id: UUID) -> FinishedImport | None:
     id, number, application_id, created_at, created_by, supplied_by = rows[0]
     files = await fetch_rows(
         db,
-        """SELECT g.content, array_agg(f.name ORDER BY f.position)
-           FROM import_files f JOIN file_groups g ON g.id = f.file_group_id WHERE f.import_id = %(id)s GROUP BY 1""",
+        """SELECT c.content, array_agg(f.name ORDER BY f.position)
+           FROM import_files f JOIN file_groups g ON g.id = f.file_group_id
+           CROSS JOIN LATERAL (SELECT DISTINCT unnest(contents_of(g)) AS content) AS c
+           WHERE f.import_id = %(id)s GROUP BY 1""",
         id=import_id,
     )
     named = {Content(content): names for content, names in files}

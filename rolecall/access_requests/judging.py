@@ -40,7 +40,8 @@ class FinishedImport(msgspec.Struct, frozen=True):
     files: dict[Content, list[str]]
 
     def named(self, contents: Iterable[Content]) -> str:
-        names = [name for content in Content if content in contents for name in self.files.get(content, ())]
+        shown = [content for content in Content if content in contents]
+        names = dict.fromkeys(name for content in shown for name in self.files.get(content, ()))
         return f"Import {self.number} ({', '.join(names)})" if names else f"Import {self.number}"
 
 

@@ -284,7 +284,7 @@ async def covers(db: Db, application_id: UUID, *, memberships: bool) -> bool:
         return False
     rows = await fetch_rows(
         db,
-        """SELECT g.content FROM file_groups g JOIN connectors c ON c.id = g.connector_id
+        """SELECT unnest(contents_of(g)) FROM file_groups g JOIN connectors c ON c.id = g.connector_id
            WHERE c.application_id = %(id)s AND g.name = ANY(%(names)s)""",
         id=application_id,
         names=list(source.contents),

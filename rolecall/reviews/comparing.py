@@ -127,7 +127,7 @@ async def _compared(db: Db, application_id: UUID, number: int) -> ComparedImport
     )
     contents = await fetch_rows(
         db,
-        """SELECT DISTINCT g.content FROM application_imports r JOIN import_files f ON f.import_id = r.id
+        """SELECT DISTINCT unnest(contents_of(g)) FROM application_imports r JOIN import_files f ON f.import_id = r.id
            JOIN file_groups g ON g.id = f.file_group_id WHERE r.number = %(number)s""",
         number=number,
     )

@@ -118,8 +118,7 @@ STABLE LANGUAGE sql RETURN EXISTS (
     SELECT FROM application_imports i
     WHERE i.application_id = application AND i.created_at >= moment AND i.number IS DISTINCT FROM without
           AND CASE WHEN contents <@ ARRAY(
-              SELECT unnest(g.content || ARRAY(SELECT e ->> 'content' FROM jsonb_array_elements(g.shape -> 'contents') AS e))
-              FROM import_files f JOIN file_groups g ON g.id = f.file_group_id WHERE f.import_id = i.id) THEN shows_requests(i) ELSE false END);
+              SELECT unnest(contents_of(g)) FROM import_files f JOIN file_groups g ON g.id = f.file_group_id WHERE f.import_id = i.id) THEN shows_requests(i) ELSE false END);
 
 -- Return the contents of the files that may show the privileges of a request. The groups above a group are in the file of groups.
 CREATE OR REPLACE FUNCTION contents_about(r access_requests) RETURNS text[] IMMUTABLE LANGUAGE sql RETURN

@@ -7,3 +7,9 @@ CALL keep_audit('connectors', '''Application''', 'r.application_id', $$to_jsonb(
 CALL keep_audit('file_groups', '''Application''', '(SELECT c.application_id FROM connectors c WHERE c.id = r.connector_id)',
                 $$to_jsonb(r) - '{id,connector_id,name}'::text[]$$, $$'fileGroups.' || r.name$$);
 CALL keep_audit('schedules', '''Application''', 'r.application_id', $$to_jsonb(r) - '{application_id}'::text[]$$, $$'schedule'$$);
+
+-- Return the contents that the files of a group have: its content, further contents in its shape, and users if they are derived from these.
+CREATE OR REPLACE FUNCTION contents_of(g file_groups) RETURNS text[] IMMUTABLE LANGUAGE sql RETURN
+    g.content || ARRAY(SELECT e ->> 'content' FROM jsonb_array_elements(g.shape -> 'contents') AS e)
+    || CASE WHEN g.shape @? '$.deriveUsers ? (@ == true)' OR g.shape @? '$.contents[*].shape.deriveUsers ? (@ == true)'
+            THEN ARRAY['users'] ELSE '{}' END;

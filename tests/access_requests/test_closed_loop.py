@@ -4,12 +4,13 @@ from uuid import UUID
 
 import httpx2
 import pytest
+from psycopg.types.json import Jsonb
 
 from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts.model import Access
 from rolecall.core import clock
 from rolecall.core.config import Config
-from rolecall.core.db import Db
+from rolecall.core.db import Db, execute
 from tests.builders import an_access_request, an_application, an_identity
 from tests.holdings import an_account, finish_import
 from tests.working import let_the_worker_work
@@ -57,6 +58,29 @@ async def after_import(
     await finish_import(db, ledger, *files or ("Users", "Memberships", "Permissions"), at=NOON + later)
     await let_the_worker_work(config)
     return (await client.get(f"/api/access-requests/{id}")).json()
+
+
+@pytest.mark.parametrize(
+    ("group", "shape"),
+    [
+        ("Users", {"contents": [{"content": "memberships"}, {"content": "permissions"}]}),
+        ("Memberships", {"deriveUsers": True, "contents": [{"content": "permissions"}]}),
+        ("Permissions", {"contents": [{"content": "memberships", "shape": {"deriveUsers": True}}]}),
+    ],
+)
+async def test_file_with_several_contents_is_evidence_about_each_of_them(
+    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID, group: str, shape: dict[str, Any]
+) -> None:
+    ada = await an_identity(db)
+    id = await resolved(client, db, ledger, "Add", identity_id=ada, privileges=[POSTERS, CLOSE])
+    await an_account(db, ledger, "ada", ada, groups=("Posters",), permissions=(("Books", "Close", "Modify", "None"),))
+    await execute(db, "UPDATE file_groups SET shape = %(s)s WHERE name = %(name)s", s=Jsonb(shape), name=group)
+
+    request = await after_import(client, db, config, ledger, id, group)
+
+    assert request["status"] == "Completed"
+    shown = f"Import 2 ({group.lower()}.csv) shows the requested access"
+    assert request["activity"][-1]["content"] == shown
 
 
 async def test_import_that_shows_the_requested_access_verifies_the_request(
