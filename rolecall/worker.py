@@ -146,7 +146,7 @@ async def open_due_requests(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 async def recheck_requests(pool: Pool, _: Config, now: datetime) -> bool:
-    """Check requests for conflicts of duties again after a change that may alter the result."""
+    """Check requests again after a change that may alter the result."""
     async with pool.connection() as db, written_by(db, "rechecks", by_system("recheck_requests", now)):
         return await access_requests.recheck_waiting(db, now)
 

@@ -136,8 +136,8 @@ BUGS = [
         "carriers",
         "a step whose response was lost is refused when it is repeated",
         "carriers/ldap.py",
-        '            return "it was already a member"\n',
-        '            raise CannotCarryOut("it was already a member") from None\n',
+        "            return ALREADY_MEMBER\n",
+        "            raise CannotCarryOut(ALREADY_MEMBER) from None\n",
     ),
     Bug(
         "lake",

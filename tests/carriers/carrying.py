@@ -11,6 +11,7 @@ from rolecall.carriers.carrying import carry_out_next
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, make_pool
+from rolecall.worker import recheck_requests
 from tests.access_requests.walking import Cast, a_cast, detail_of, done
 from tests.builders import an_access_request, an_application, an_identity
 from tests.holdings import an_account
@@ -119,8 +120,10 @@ class Carrying:
         return str(id)
 
     async def work(self) -> None:
-        """Carry out due requests, as a worker does."""
+        """Check requests again and carry out those that are due, as a worker does."""
         async with make_pool(self.config) as pool:
+            while await recheck_requests(pool, self.config, clock.now()):
+                pass
             while await carry_out_next(pool, self.config, clock.now()):
                 pass
 

@@ -315,14 +315,13 @@ CONNECTOR: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("action", ["Remove", "Suspend", "Change"])
+@pytest.mark.parametrize("action", ["Remove", "Suspend"])
 async def test_account_that_now_belongs_to_another_person_is_not_changed(
     carrying: Carrying, directory: Directory, action: str
 ) -> None:
     await carrying.put(directory.url, LDAP, onRemove="Delete")
     person = await carrying.account("change7")
-    asked: dict[str, Any] = {"gives": ("Clerks",)} if action == "Change" else {"privileges": []}
-    id = await carrying.request(action, person, target_name="change7", **asked)
+    id = await carrying.request(action, person, target_name="change7", privileges=[])
     other = await carrying.person("other7")
     await execute(carrying.db, "UPDATE accounts SET identity_id = %(other)s WHERE username = 'change7'", other=other)
 
@@ -330,6 +329,21 @@ async def test_account_that_now_belongs_to_another_person_is_not_changed(
 
     assert "the account change7 is no longer matched to the person of the request" in (await carrying.said(id))[0][1]
     assert account(directory, "change7") is not None
+
+
+async def test_change_of_an_account_that_now_belongs_to_another_person_is_canceled(
+    carrying: Carrying, directory: Directory
+) -> None:
+    await carrying.put(directory.url, LDAP)
+    id = await carrying.request("Change", await carrying.account("change7"), target_name="change7", gives=("Clerks",))
+    other = await carrying.person("other7")
+    await execute(carrying.db, "UPDATE accounts SET identity_id = %(other)s WHERE username = 'change7'", other=other)
+
+    await carrying.work()
+
+    found = await carrying.detail(id)
+    assert (found["status"], await carrying.said(id)) == ("Canceled", [])
+    assert "belongs to another identity now" in found["comments"][-1]["content"]
     assert "change7" not in members(directory, "Clerks")
 
 
