@@ -30,7 +30,8 @@ async def get(db: Db, id: UUID) -> ConnectorTemplateDetail:
 
 
 async def named(db: Db, name: str) -> ConnectorTemplateDetail | None:
-    return next((each for each in (await all_templates(db)).templates if each.name == name), None)
+    """Return the template with this name, ignoring case as the index of saved templates does."""
+    return next((each for each in (await all_templates(db)).templates if each.name.lower() == name.lower()), None)
 
 
 def _from_row(row: tuple[Any, ...]) -> ConnectorTemplateDetail:

@@ -74,7 +74,7 @@ async def test_saved_template_is_deleted_with_an_audit_entry(client: httpx2.Asyn
     assert rows == [("Save connector template",), ("Delete connector template",)]
 
 
-@pytest.mark.parametrize("name", ["acme EXPORT", "Slack"])
+@pytest.mark.parametrize("name", ["acme EXPORT", "Slack", "slack"])
 async def test_template_names_are_unique(client: httpx2.AsyncClient, db: Db, name: str) -> None:
     template = await saved(client, db)
     application = await fetch_value(db, "SELECT id FROM applications")
