@@ -3,7 +3,7 @@
 model, shapes, queries, routes                    reviews and their items
 bodies.py, item_queries.py                        request bodies, and the lists of items
 actions.py, opening.py, closing.py, reminding.py  draft, preview, open, close and cancel a review; remind reviewers
-population.py, equation.py, digests.py            take, count and hash what is reviewed
+population.py, equation.py, digests.py            collect, count and hash what is reviewed
 reviewers.py, permitted.py, facts.py              who decides, who may decide, and facts for recommendations
 deciding.py, moving.py, submitting.py             decide items, give them to other reviewers, sign decisions
 remediating.py, accepting.py                      requests that carry decisions out; accepted risks

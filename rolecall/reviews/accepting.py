@@ -1,6 +1,7 @@
 """Accept flagged access until a date.
 
-The owner of the application accepts or, if the owner cannot, an administrator. A reviewer of the item never accepts.
+The owner of the application may accept it or, if the owner cannot, an administrator. People must not accept an item
+that they review or decided, or that is about their own account.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ from rolecall.work_items.model import WorkStatus
 async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
     """Keep flagged access until a date, with a reason.
 
-    The item stays flagged, but its review no longer waits for it.
+    The item stays flagged, but until that date its review does not wait for it.
     """
     # Lock the review before its item, as submitting does, to avoid deadlocks.
     review = await queries.plan_of(db, await item_queries.review_of(db, id), lock=True)
@@ -139,7 +140,7 @@ async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID
 
 
 async def _can_accept(db: Db, item: ReviewItemDetail, owner: UUID | None) -> bool:
-    """Return whether there is an owner who neither reviews nor decided the item and does not hold its account."""
+    """Return whether the owner may accept the item; False without an owner."""
     return owner is not None and not await _has_decided(db, item, [owner]) and not await _is_own(db, item, [owner])
 
 

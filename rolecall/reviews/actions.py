@@ -139,7 +139,7 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
         raise Conflict(_LIVE.format(review.status, "changed"))
     require_fitting_stages(body.type or review.type, body.stages or review.stages)
     if columns:
-        # A later due date lifts the hold; the next close counts the flagged accounts again.
+        # Clear the hold, because the next close counts the flagged accounts again.
         changes = ", ".join(["held = NULL", *(f"{name} = %({name})s" for name in columns)])
         await execute(db, f"UPDATE reviews SET {changes} WHERE id = %(id)s", **{**columns, "id": review.id})
     if review.status is ReviewStatus.OPEN and body.due_on:
@@ -150,7 +150,7 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 
 async def preview_review(db: Db, id: str, now: datetime) -> ReviewPreview:
-    """Return what a draft would contain. Write only temporary tables."""
+    """Return what a draft would contain if it were opened now. Write only temporary tables."""
     review = await queries.plan_of(db, id)
     if review.status is not ReviewStatus.DRAFT:
         raise Conflict(_LIVE.format(review.status, "previewed"))
@@ -160,7 +160,7 @@ async def preview_review(db: Db, id: str, now: datetime) -> ReviewPreview:
 async def open_review(
     db: Db, caller: Caller, id: str | UUID, now: datetime, *, is_collected: bool = False
 ) -> ReviewDetail:
-    """Open a draft: take the population as of the last imports, and store its items with their reviewers.
+    """Open a draft: collect the population as of the last imports, and store its items with their reviewers.
 
     `is_collected` means that an earlier call in this transaction has already read the data of the applications.
     """
@@ -184,7 +184,7 @@ async def open_review(
         digest=taken.digest,
         item_count=total(taken.equation),
     )
-    # A model may explain access that the reviewer of the model must not decide, such as their own access.
+    # Release access that the reviewer of its model must not decide, such as their own access.
     if review.explained is Explained.BY_MODEL:
         await moving.release_obstructed(db, caller, review.id, None, now)
     opened = await queries.get(db, review.id)
@@ -208,7 +208,7 @@ async def move_review(db: Db, review: ReviewDetail, to: ReviewStatus, verb: str,
 
 
 async def check_population(db: Db, id: str) -> PopulationCheck:
-    """Take the population again from the same imports; return its digests and whether they agree.
+    """Collect the population again from the same imports; return three digests, and whether they agree.
 
     The digests are those of the population when the review was opened, of the population now, and of the stored items.
     """

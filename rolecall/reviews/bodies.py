@@ -45,7 +45,7 @@ from rolecall.settings.policy import Level
 
 
 class ScopeFields(Body):
-    """The fields of a scope that need no lookup of records."""
+    """The fields of a scope without ids of records; the configuration file names records instead."""
 
     min_risk: Maybe[Annotated[Level, one_of(Level)] | None] = None
     departments: Annotated[list[Name256], Field(max_length=1000)] = Field([])
@@ -157,7 +157,7 @@ class CommentedBody(Body):
 
 
 def _only_with(decision: Decision, field: str, otherwise: Json) -> Json:
-    """Return the JSON Schema rule that a decision requires a field; `otherwise` applies to other decisions."""
+    """Return the JSON Schema rule that a decision requires a field, and only this one; else, `otherwise` applies."""
     nothing = {name: {"type": "null"} for name in ("until", "access") if name != field}
     return {
         # The OpenAPI document spells enum values without spaces (`one_of`).

@@ -1,4 +1,4 @@
-"""Close, complete and cancel reviews. Closing an overdue review decides the items that have no decision."""
+"""Close, complete and cancel reviews. Closing an overdue review may decide the items that have no decision."""
 
 from datetime import datetime
 from uuid import UUID
@@ -184,7 +184,7 @@ async def _has_decisions(db: Db, review_id: UUID) -> bool:
 
 
 async def complete_if_done(db: Db, review_id: UUID, now: datetime) -> None:
-    """Complete a closed review when each flagged item is remediated, accepted or in an archived application."""
+    """Complete a closed review if no item is flagged, apart from accepted ones and those in archived applications."""
     # Lock first, so that the later of two concurrent changes sees the earlier one.
     review = await queries.plan_of(db, review_id, lock=True)
     waiting = await fetch_value(

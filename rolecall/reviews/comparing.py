@@ -50,8 +50,8 @@ _LATER = """EXISTS (SELECT FROM review_populations p WHERE p.review_id = c.revie
                             AND p.application_id = c.application_id AND p.import_number < %(number)s)"""
 
 
-# SQL that is false if the person who supplied the data holds the account of item `c` or carried out its request. The
-# import then does not prove that the access is gone.
+# SQL that is true if the import can prove that the access of item `c` is gone: the person who supplied the data does
+# not hold its account, and neither carried out its request nor is assigned to it.
 _TRUSTED = """(%(supplier)s::uuid IS NULL OR c.identity_id IS DISTINCT FROM %(supplier)s
         AND NOT EXISTS (SELECT FROM accounts own WHERE own.number = c.account_number AND own.identity_id = %(supplier)s)
         AND (c.request_id IS NULL OR c.request_id <> ALL(%(doubted)s)))"""

@@ -12,7 +12,7 @@ from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.paging import Page, fetch_page, totals_of
 from rolecall.reviews.shapes import NamedReference
 
-# SQL that is true if the scope of review `r` is narrowed only by application.
+# SQL that is true if the scope of review `r` is narrowed by nothing, or only by application.
 IS_WHOLE = """NOT EXISTS (SELECT FROM jsonb_each(r.scope) AS part
     WHERE part.key <> 'applicationIds' AND part.value NOT IN ('[]', 'null'))"""
 # SQL that is true for an item `{row}` that the service kept because nobody decided about it.

@@ -250,7 +250,7 @@ async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
     Return how many decisions were withdrawn, not counting items below a model item.
     """
     await moving.lock_open(db, await item_queries.review_of(db, id))
-    # Lock in the order of a bulk decision, to avoid deadlocks.
+    # Lock the items in the same order as a bulk decision does, to avoid deadlocks.
     await execute(
         db,
         """SELECT FROM review_items c WHERE c.id IN (

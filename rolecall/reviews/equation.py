@@ -12,7 +12,7 @@ from rolecall.reviews.model import Exclusion
 class TakenApplication(msgspec.Struct, frozen=True):
     """The counts of one application: accounts, access held, items, and exclusions by reason.
 
-    In a review of models, `application_id` is None, and the models are counted instead.
+    In a review of models, `application_id` is None, and `held` and `items` count models.
     """
 
     application_id: UUID | None
@@ -25,7 +25,7 @@ class TakenApplication(msgspec.Struct, frozen=True):
 
 
 async def equation_of(db: Db) -> list[TakenApplication]:
-    """Return the counts of the population that was just taken, in the order of application names."""
+    """Return the counts of the population that was just collected, in the order of application names."""
     rows = await fetch_rows(
         db,
         """SELECT p.application_id, p.import_number,

@@ -19,7 +19,7 @@ async def record_review_event(db: Db, event: ReviewEvent, review: ReviewDetail, 
 
 
 async def record_item_events(db: Db, event: ReviewEvent, item_ids: Sequence[UUID], now: datetime) -> None:
-    """Record an event for each item with its current state."""
+    """Record an event for each item; the event contains the current state of the item."""
     for start in range(0, len(item_ids), _BATCH):
         found = await items_by_id(db, item_ids[start : start + _BATCH])
         rows = [

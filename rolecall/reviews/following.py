@@ -33,7 +33,7 @@ from rolecall.work_items.actions import record_activity_of
 
 
 async def follow_requests(db: Db, now: datetime, zone: ZoneInfo) -> None:
-    """Update the items of ended requests, and postpone removals of accepted access that reach provisioning.
+    """Update the items of ended requests. Postpone requests that reach provisioning if their access was accepted.
 
     Items of canceled requests are flagged. Items of completed requests wait until an import proves the removal.
     """
@@ -124,8 +124,8 @@ async def follow_due(db: Db, now: datetime) -> None:
 _MODEL_THEN = """(SELECT v.definition - '{name,description,ownerId}'::text[] FROM access_model_versions v
     WHERE v.model_id = c.model_id AND v.committed_at <= c.decided_on ORDER BY v.version DESC LIMIT 1)"""
 _MODEL_NOW = _MODEL_THEN.replace(" AND v.committed_at <= c.decided_on", "")
-# SQL that is true if the model of item `c` is not in effect, has other conditions, or no longer gives some of the
-# access that it gave. Additional access alone does not make it true, because that removes nothing.
+# SQL that is true if the model of item `c` is not in effect or, since the decision about the item, its conditions
+# changed or some of its access was removed or lowered. Added access alone does not count, because it removes nothing.
 _IS_CHANGED = f"""(NOT m.is_in_effect OR {_MODEL_NOW} - 'access' IS DISTINCT FROM {_MODEL_THEN} - 'access' OR EXISTS (
     SELECT FROM access_model_grants_in({_MODEL_THEN} -> 'access') AS g WHERE NOT EXISTS (
         SELECT FROM access_model_grants_in({_MODEL_NOW} -> 'access') AS n
@@ -201,7 +201,7 @@ async def _escalate(db: Db, now: datetime) -> None:
 
 
 async def replace_unavailable(db: Db, now: datetime) -> None:
-    """Reassign items that are not submitted if their reviewers can no longer decide or are no longer independent.
+    """Reassign unsubmitted items whose reviewers can no longer decide or are no longer independent.
 
     Absent reviewers keep their items.
     """

@@ -257,7 +257,7 @@ async def _requests(db: Db, ids: set[UUID]) -> dict[UUID, RequestReason]:
 
 
 async def items_by_id(db: Db, ids: Sequence[UUID]) -> list[ReviewItem]:
-    """Return the items with these ids, in the order of the list."""
+    """Return the items with these ids, ordered as in the list of the review."""
     sql = f"SELECT {_COLUMNS} FROM review_items c {_JOINS} WHERE c.id = ANY(%(ids)s) ORDER BY c.list_key"
     rows = await fetch_rows(db, sql, ids=list(ids))
     return await _completed(db, [_from_row(row) for row in rows])
@@ -276,7 +276,7 @@ async def get_item(db: Db, id: str | UUID, *, lock: bool = False) -> ReviewItemD
     """Get one item with its history. With `lock`, lock it and the items decided with it until the transaction ends."""
     known = known_guid("Review item", str(id))
     if lock:
-        # Lock in the order of a bulk decision, to avoid deadlocks.
+        # Lock the items in the same order as a bulk decision does, to avoid deadlocks.
         sql = "SELECT FROM review_items WHERE id = %(id)s OR under_id = %(id)s ORDER BY list_key FOR UPDATE"
         await fetch_rows(db, sql, id=known)
     rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM review_items c {_JOINS} WHERE c.id = %(id)s", id=known)

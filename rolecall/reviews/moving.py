@@ -109,7 +109,7 @@ async def move_items(
     # Fires the trigger notify_of_moved_items in schema/notifications.sql.
     await execute(
         db,
-        # Until the update below, the items name their previous reviewers.
+        # Record the moves first: the update below overwrites the previous reviewers.
         """INSERT INTO review_moves (review_id, item_id, from_id, to_id, stage, reason, moved_by_name, moved_on)
            SELECT c.review_id, c.id, c.reviewer_id, n.person, %(stage)s, n.reason, %(name)s, %(now)s
            FROM unnest(%(ids)s::uuid[], %(people)s::uuid[], %(reasons)s::text[]) AS n (id, person, reason)

@@ -1,4 +1,4 @@
-"""Preview or open a review: take the population, and find reviewers and facts. Opening also stores the items."""
+"""Preview or open a review: collect the population, find reviewers and facts and, to open it, store the items."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -35,7 +35,7 @@ class TakenItems(msgspec.Struct, frozen=True):
 
 
 async def take_items(db: Db, review: ReviewDetail, now: datetime, *, is_collected: bool = False) -> TakenItems:
-    """Take the population, find reviewers and facts; return the counts and the digest of the population.
+    """Collect the population, and find reviewers and facts; return the counts and the digest of the population.
 
     Raise Conflict if the population is empty.
     """

@@ -34,7 +34,8 @@ class ActingFor(msgspec.Struct, frozen=True):
 async def acting_for(db: Db, caller: Caller, given: UUID | None, now: datetime) -> ActingFor:
     """Return the reviewer for whom a caller decides.
 
-    Refuse if the caller is not permitted to decide for that reviewer, or if one of them cannot decide at all.
+    Refuse if the caller is not permitted to decide for that reviewer, or if the caller or the reviewer cannot decide
+    at all.
     """
     reviewer_id = await _reviewer(db, caller, given)
     people = {reviewer_id, await own_id(db, caller)}
@@ -81,7 +82,7 @@ async def may_act_for(db: Db, caller: Caller, reviewer_id: UUID) -> bool:
 
 # SQL for the person who made decision `d`; if token `t` made it, the owner of the token or null.
 DECIDER = "CASE WHEN t.id IS NULL THEN d.decided_by ELSE t.owner_id END"
-# SQL for the reason why one of %(people)s must not decide about a row `c` of review_items; null without a reason. An
+# SQL for the reason why one of %(people)s must not decide about a row `c` of review_items, or null if they all may. An
 # account is their own if it belonged to them when the review was opened, or belongs to them now.
 OBSTACLE = f"""CASE
     WHEN c.identity_id = ANY(%(people)s)

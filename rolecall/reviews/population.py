@@ -1,8 +1,8 @@
-"""Take the population of a review: everything that was held after the last imports, either as an item or excluded.
+"""Collect the population of a review: everything that was held after the last imports, as items or as exclusions.
 
 The rows are collected in temporary tables, with one statement per step for any number of rows. Everything is read as of
-the time of opening and the last import of each application before it (the *pinned* import), so that the population can
-be taken again later.
+the time of opening and the last import of each application before it (the *pinned* import), so that the same population
+can be collected again later.
 """
 
 from datetime import datetime
@@ -181,7 +181,7 @@ async def _name_unknown(db: Db, what: Taking) -> None:
         )
 
 
-# A group counts as privileged if it, or a group above it, is marked as privileged or gives such a permission.
+# A group counts as privileged if it, or a group above it, is marked as privileged or gives a privileged permission.
 _PRIVILEGED = """
     SELECT e.id FROM entitlements e WHERE e.is_privileged
     UNION
@@ -295,7 +295,7 @@ async def _exclude_by_scope(db: Db, what: Taking) -> None:
     if unmatched and what.subject in (ItemSubject.ACCESS, ItemSubject.ACCOUNT):
         await _exclude(db, "h.identity_id IS NULL", unmatched)
     if what.type is ReviewType.UNMATCHED:
-        # Revoking an unmatched account gives it an identity of type Unknown, which is not a person.
+        # Include accounts of Unknown identities: revoking an unmatched account gives it such an identity, not a person.
         unknown = "SELECT o.id FROM out_of_scope o WHERE o.kind = 'Unknown'"
         await _exclude(db, f"h.identity_id IS NOT NULL AND h.identity_id NOT IN ({unknown})", Exclusion.MATCHED)
 

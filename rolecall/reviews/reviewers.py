@@ -77,8 +77,8 @@ _OWNED_MODELS = """
 # Each person that the stage names, with the people who must be independent: that person and their stand-in.
 _INVOLVED = """(SELECT id, id AS person FROM reviewer_states UNION
                 SELECT id, actual_id FROM reviewer_states WHERE actual_id IS NOT NULL)"""
-# Items for which the person that the stage names is missing or unavailable, or for which that person or their stand-in
-# is not independent, with the reason.
+# Items that need a fallback, with the reason: the stage names nobody, the person that it names is unavailable, or that
+# person or their stand-in is not independent.
 _PROBLEMS = f"""
     INSERT INTO reviewer_problems
     SELECT DISTINCT ON (p.place) p.place, p.why FROM (

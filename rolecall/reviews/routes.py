@@ -97,13 +97,13 @@ async def preview_review(db: Db, id: str, now: datetime) -> ReviewPreview:
 
 @operation("POST", "/{id:str}/open", scope=_WRITE)
 async def open_review(db: Db, caller: Caller, id: str, now: datetime) -> ReviewDetail:
-    """Open a draft: take its items from the last finished imports, and notify the reviewers."""
+    """Open a draft: collect its items from the last finished imports, and notify the reviewers."""
     return await actions.open_review(db, caller, id, now)
 
 
 @operation("POST", "/{id:str}/check", scope=_READ)
 async def check_population(db: Db, id: str) -> PopulationCheck:
-    """Take the population again from the same imports; return whether it and the stored items are unchanged."""
+    """Collect the population again from the same imports; return whether it and the stored items are unchanged."""
     return await actions.check_population(db, id)
 
 

@@ -100,7 +100,7 @@ class _Review(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewListItem(_Review, frozen=True, rename="camel"):
-    """A review in a list. `held` says why a person must confirm the close; null if nobody must."""
+    """A review in a list. `held` says why closing the review needs a confirmation; otherwise it is null."""
 
 
 class ReviewDetail(_Review, frozen=True, rename="camel"):
@@ -345,9 +345,10 @@ class BulkDecision(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PopulationCheck(msgspec.Struct, frozen=True, rename="camel"):
-    """The population computed again from the same imports, compared with the one at the opening of the review.
+    """The population collected again from the same imports, compared with the one at the opening of the review.
 
-    `isSame` is true if this population and the stored items (`itemsDigest`) both have the stored digest.
+    `isSame` is true if the digests of the new population (`again`) and of the stored items (`itemsDigest`) both equal
+    the digest at the opening (`digest`).
     """
 
     digest: str

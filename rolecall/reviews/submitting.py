@@ -84,7 +84,7 @@ async def _moment(db: Db, review_id: UUID, own: Sequence[_Own], now: datetime) -
            UNION ALL (SELECT moved_on FROM review_moves WHERE review_id = %(id)s ORDER BY number DESC LIMIT 1)""",
         id=review_id,
     )
-    # By comparing times, evidence/verify.py finds the decisions that a statement signs.
+    # A statement must not be earlier than its decisions: evidence/verify.py finds them by comparing times.
     moments: list[datetime] = [
         now,
         *(moment for (moment,) in rows),

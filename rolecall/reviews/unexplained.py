@@ -15,16 +15,16 @@ from rolecall.reviews.population import Taking
 
 # How long the owner has to decide.
 _DUE_AFTER = timedelta(days=14)
-# If there are at most this many people, each gets a review; otherwise all share one. The same limit applies to
-# unmatched accounts.
+# Up to this many people are reviewed separately; if there are more, one review covers them all. The same limit applies
+# to unmatched accounts.
 _MOST_SINGLE = 10
 
 
 async def open_unexplained(db: Db, application_id: UUID, import_number: int, now: datetime) -> None:
     """Open reviews of unexplained access that this import shows for the first time, if `surpriseReviews` is set.
 
-    Each person gets a review, or all of them share one if they are more than `_MOST_SINGLE`; the same applies to
-    unmatched accounts. The first import opens no review.
+    There is one review for each person or, for more than `_MOST_SINGLE` people, one for all of them. The same applies
+    to unmatched accounts. The first import opens no review.
     """
     rows = await fetch_rows(
         db,
@@ -45,7 +45,7 @@ async def open_unexplained(db: Db, application_id: UUID, import_number: int, now
 async def _asked(db: Db, application_id: UUID, import_number: int) -> list[tuple[ReviewScope, str]]:
     """Return scopes and titles of reviews about the riskiest new access of each person and of each unmatched account.
 
-    If there are many people, they share one review. If there are many accounts, they share another.
+    If there are many people, one review covers them all. If there are many accounts, another one covers these.
     """
     found = await fetch_rows(
         db,

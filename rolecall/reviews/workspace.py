@@ -13,7 +13,7 @@ from rolecall.reviews.coverage import COVERS
 from rolecall.reviews.queries import NAME
 from rolecall.settings.policy import Level
 
-# The CSS class and the label of each decision in the meter.
+# The CSS class and the label of each decision in the progress bar.
 DECISION_PARTS = {
     "Keep": ("keep", "Keep"),
     "Keep Until": ("until", "Keep until"),
@@ -21,7 +21,7 @@ DECISION_PARTS = {
     "Revoke": ("revoke", "Revoke"),
 }
 WITHDRAWN = ("withdrawn", "Withdrawn")
-# The maximum number of undecided items on a page that a reviewer can decide together.
+# At most this many undecided items are listed on one page, or decided together.
 MOST_HOLDERS = 1000
 # The maximum number of moved items, and of reasons for moving items, that a page shows.
 _MOST_MOVED = 50
