@@ -18,7 +18,7 @@ from rolecall.core.checking import Addresses
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
 
-# 168.63.129.16 is a service that Azure provides to its virtual machines.
+# 168.63.129.16 is a public address, but from virtual machines in Azure it leads to internal services.
 _DENIED_4 = [
     IPv4Network(text)
     for text in (
@@ -91,7 +91,7 @@ def is_host(host: str) -> bool:
 
 
 async def looked_up(texts: Iterable[object]) -> Addresses:
-    """Return the addresses of the hosts of URLs, by host.
+    """Look up the hosts of these URLs; return the addresses of each host.
 
     DNS can take seconds, so the calling code should not have a transaction open.
     """

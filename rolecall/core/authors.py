@@ -43,7 +43,7 @@ class Author(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 def by(kind: AuthorKind, caller: Caller, action: str, now: datetime, correlation_id: str) -> Author:
-    """Return the author, with the kind Anyone for `NOBODY`; the action `create_token` is stored as `Create token`."""
+    """Return the author. `NOBODY` gets the kind Anyone, and an action such as `create_token` becomes `Create token`."""
     writer = Writer(None, AuthorKind.ANYONE, "") if caller is NOBODY else Writer(caller.id, kind, caller.name)
     return Author(caller=writer, action=in_words(action), created_date=now, correlation_id=correlation_id)
 

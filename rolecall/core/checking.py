@@ -307,7 +307,7 @@ def _not_valid(_: Mapping[str, Any]) -> str:
 
 def _problem(entry: Any) -> Problem:
     *above, last = entry["loc"] or ("body",)
-    # For a default value that fails validation, pydantic reports the Python name of the field.
+    # Convert the name: for a default value that fails validation, pydantic reports the Python name of the field.
     is_default = entry["input"] is None and isinstance(last, str) and "_" in last
     path = (*above, to_camel(last) if is_default else last)
     # pydantic may report the same length error for strings and lists; a string is measured in characters.

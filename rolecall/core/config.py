@@ -29,7 +29,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _OF_OTHERS = ("ROLECALL_URL", "ROLECALL_TOKEN", "ROLECALL_PROFILE", "ROLECALL_FAULTS", "ROLECALL_TEST_DATABASE_URL")
 _ALIKE = 0.85
 _HOST = re.compile(r"([a-z0-9_-]+\.)*[a-z0-9_-]*[a-z_-][a-z0-9_-]*\.?", re.IGNORECASE | re.ASCII)
-# The prefix of the environment variables that sources may name as their secret.
+# A source may refer to an environment variable for its secret only if the name begins with this prefix.
 SOURCE_SECRET_PREFIX = "ROLECALL_SOURCE_SECRET_"  # noqa: S105
 _OIDC = ("oidc_issuer", "oidc_client_id", "oidc_client_secret")
 

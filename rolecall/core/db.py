@@ -94,7 +94,7 @@ def make_pool(config: Config, url: str | None = None, **settings: str) -> Pool:
         min_size=1,
         max_size=config.pool_size,
         timeout=PATIENCE_SECONDS,
-        # Give up reconnecting soon: the pool's exponential back-off would outlast the outage.
+        # Give up soon, so that the next request tries again: the pool's exponential back-off would outlast the outage.
         reconnect_timeout=1.0,
         configure=partial(_check_settings, config.base_url),
         check=_is_open,

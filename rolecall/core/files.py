@@ -267,7 +267,7 @@ def _rename(path: Path, place: Path) -> None:
     fault("file.before-rename")
     path.rename(place)
     fault("folder.before-sync")
-    # The folders of the day, the month and the year may be new, so sync every folder from there up to the store's.
+    # The folders of the day, the month and the year may be new, so sync them and the store's folder.
     for folder in list(place.parents)[:4]:
         _sync(folder)
     fault("folder.after-sync")

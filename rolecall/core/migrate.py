@@ -1,7 +1,8 @@
 """Bring a database to this version: numbered migrations, each applied once, then repeatable files (`core/schema.py`).
 
-Both run under one lock, so that several processes may start at once. Migrations create tables and indexes, with the few
-functions whose results these store, and move data; other functions, triggers and views are in `rolecall/schema`.
+Both run under one lock, so that several processes may start at once. Migrations create tables and indexes, and move
+data. They also create the few functions whose results are stored in columns or indexes. All other functions, triggers
+and views are in `rolecall/schema`.
 """
 
 import hashlib

@@ -134,7 +134,7 @@ async def fetch_listed(db: Db, listing: Listing[T], page: int, **filters: object
 
 @cache
 def _select(listing: Listing[Any], filters: frozenset[str]) -> str:
-    """Build one statement that finds the first key of the page and returns its rows."""
+    """Build one statement that finds the first key of the page and returns the rows of the page."""
     table, row, way = listing.table, listing.row, _DOWN if listing.newest_first else _UP
     kept = [column for column in listing.facets if column in filters]
     counted = sorted(filters - set(kept))

@@ -70,7 +70,7 @@ _ABOUT_PASSWORDS = (
     "andern", "ablauf", "abgelauf", "lauftab", "gultig", "richtlinie", "modifi", "cambio", "caduc", "vencim", "fecha",
 )  # fmt: skip
 _ABOUT_PASSWORD_WORDS = {"set", "date", "time", "age", "lock", "locked", "lockout", "reset"}
-# Attributes of password policies in directories, and columns of SAP.
+# Attributes of directories and columns of SAP that describe the state of a password.
 _STATES = re.compile(r"pwd.*(?:date|time|state|initial|reset|count|subentry|attempts)")
 # Words that contain one of the parts above but mean something else: `time` in one-time password, `change` in Exchange.
 _OTHERS = re.compile(r"(?:one|first)time|exchange")
@@ -106,7 +106,7 @@ def _names_secret(header: str) -> bool:
 
 
 _is_known_secret = lru_cache(maxsize=65_536)(_names_secret)
-# The prefix of a hash names its method, as in $2b$12$…, {SSHA}… and pbkdf2_sha256$….
+# Known forms of password hashes. Most have a prefix that names the method, as in $2b$12$… and {SSHA}….
 _HASH = re.compile(
     r"\$(?:\d|2[abxy]|y|gy|7|P|H|S|apr1|md5|sha\d+|argon2\w{0,2}|scrypt|bcrypt[\w-]*|pbkdf2[\w-]*)\$\S+"
     r"|\{(?:S?SHA(?:\d{3})?|S?MD5|CRYPT|PBKDF2[\w-]*|ARGON2\w{0,2}|BCRYPT|x-issha[\w, -]*)\}\S+"
@@ -117,7 +117,7 @@ _HASH = re.compile(
 
 
 def is_password_hash(value: str) -> bool:
-    """Return whether a value is a password hash that names its method."""
+    """Return whether a value has a known form of a password hash."""
     return _HASH.fullmatch(value) is not None
 
 
@@ -139,7 +139,7 @@ _VALUES_OF_PAIRS = (
 # The patterns take linear time: parts are possessive (`*+`), and no two attempts read the same characters.
 # If a backslash precedes the opening quotation mark of a name, the name ends at the next backslash.
 _NAME = r"""(?:(?<!\\)"(?:[^"\\]|\\.)*+"|(?<=\\)"[^"\\]*+")"""
-# The name of a member of JSON, and its value, which may be truncated. A list or an object ends at the first closing
+# The name of a JSON member, and its value, which may be truncated. A list or an object ends at the first closing
 # bracket.
 _MEMBER = re.compile(rf"({_NAME})\s*+:\s*+")
 _VALUE = re.compile(r"""("(?:[^"\\]|\\.)*+"?)|\[[^\]]*+\]?|\{[^}]*+\}?|[^\s,\]}]++""")
@@ -226,7 +226,7 @@ def _mask_string(quoted: str) -> str:
 def mask_text(text: str) -> str:
     """Redact the values of names that look like names of secrets, in JSON or in plain text such as `password=…`."""
     masked = _ASSIGNED.sub(_hide, mask_json(text))
-    # CSV doubles quotes inside a cell.
+    # CSV doubles quotes inside a cell, so search the text with undoubled quotes too.
     single = masked.replace('""', '"')
     again = mask_json(single)
     return masked if again == single else again

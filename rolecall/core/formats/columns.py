@@ -92,7 +92,7 @@ def _encoded(values: Sequence[Any], type: ColumnType) -> list[Any]:
             return [None if value is None else _ENCODE(value).decode() for value in values]
         return cast(list[Any], msgspec.to_builtins(list(values)))
     except TypeError:
-        # UNSET marks fields that the API omits.
+        # Replace UNSET, which marks fields that the API omits.
         return _encoded([None if value is msgspec.UNSET else value for value in values], type)
 
 

@@ -14,5 +14,5 @@ class ExportManifest(msgspec.Struct, frozen=True, kw_only=True):
     created_by: str
     started_on: datetime
     row_count: int
-    # For each application without data at the requested time, by name: when its first import finished.
+    # The applications without data at the requested time, each by name with the time when its first import finished.
     no_data_before: dict[str, datetime] = {}
