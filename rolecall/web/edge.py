@@ -88,8 +88,8 @@ class Edge:
             # If the header is repeated, its values form one list (RFC 9110).
             forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
             scope["client"] = (sender(peer[0], forwarded.decode("latin-1"), self.proxies), peer[1])
-        # Operations respond to an invalid id with their own 404. For pages and files, replace a path that they cannot
-        # handle with a path without a route, so that the response is a 404 too.
+        # Replace a path that no page or file can have with a path without a route, so that the response is a 404.
+        # Operations respond to an invalid id with their own 404.
         if not scope["path"].startswith(_OPERATIONS) and not _can_match(scope["path"]):
             scope["path"], scope["raw_path"] = "/-", b"/-"
         scope["is_head"] = scope["method"] == "HEAD"

@@ -76,7 +76,7 @@ def answer_framework(request: Request[Any, Any, Any], error: HTTPException) -> R
 
 
 def answer_long_value(request: Request[Any, Any, Any], error: ProgramLimitExceeded) -> Response[ErrorBody]:
-    """Reject a name that is too long for an index: its length is limited in characters, which may take many bytes."""
+    """Reject a name that is within its limit of characters, but has too many bytes for an index."""
     log.error("a value is too long for the database", reason=str(error), correlation_id=correlation_id.get())
     return answer_known(request, errors.Invalid.on("body", "A name in the body is too long; use a shorter one"))
 

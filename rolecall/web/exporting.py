@@ -26,12 +26,12 @@ from rolecall.web.services import Services
 
 log = structlog.get_logger("rolecall.exports")
 
-# Authorizes the caller in the transaction that records the export, and returns its author.
+# A function that authorizes the caller in the transaction that records the export, and returns the author.
 Sign = Callable[[Db], Awaitable[Author]]
-# Calls the function of the list with `EVERYTHING` as the page.
+# A function that fetches the page `EVERYTHING` of the list.
 Find = Callable[[Db], Awaitable[Page[Any]]]
 
-# Each export has a database connection of its own, besides those of the pool.
+# Limit exports, because each has a database connection of its own, besides those of the pool.
 MOST_AT_ONCE, MOST_OF_A_CALLER = 4, 2
 # Time limits for one chunk and for the whole file, because an open snapshot holds back VACUUM.
 PATIENCE_SECONDS = 60.0
@@ -40,7 +40,7 @@ LONGEST_SECONDS = 1800.0
 _CLIENT_CLOSED = 499
 _JSON = "json"
 _FORMATS = [_JSON, *Format]
-# The preferred one of these types in `Accept` decides. Types that are not export formats select a JSON page.
+# The type among these that `Accept` prefers decides. Types that are not export formats select a JSON page.
 _KNOWN = {"application/json", "application/*", "*/*", "text/html", *MEDIA_TYPES}
 
 

@@ -7,10 +7,10 @@ from rolecall.core.config import Network
 
 
 def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """Return the client's address: the first untrusted one in `peer` and then `forwarded`, read from right to left.
+    """Return the client's address: `peer` or, if that is a trusted proxy, the last untrusted address in `forwarded`.
 
-    Each proxy appends the address of its client to `forwarded`. If an entry is not an address, or none is left, return
-    the last trusted address instead.
+    Each proxy appends the address of its client to `forwarded`, so read it from right to left. If an entry is not an
+    address, or no entry is left, return the trusted address that was read last.
     """
     address = peer
     for claimed in reversed(forwarded.split(",")):
