@@ -8,9 +8,9 @@
 CREATE OR REPLACE FUNCTION with_token_owners(callers uuid[]) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     callers || ARRAY(SELECT t.owner_id FROM tokens t WHERE t.id = ANY (callers) AND t.owner_id IS NOT NULL);
 
--- Return who provisioned a request, in each round that ended with a change of its status: who made the change, the assignee at that time,
--- and who responded, as a reviewer or as a stand-in. They are read from the event of the change, because reopening resets the responses and
--- a verifier may be assigned later.
+-- Return who provisioned a request, for each time that it became Resolved: who made that change, the assignee at that time, and who had
+-- responded, as a reviewer or as a stand-in. Read them from the events, because reopening resets the responses and a verifier may be assigned
+-- later.
 CREATE OR REPLACE FUNCTION resolved_by(which uuid) RETURNS SETOF uuid STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT part.person FROM access_request_events e CROSS JOIN LATERAL (
         SELECT unnest(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid]) AS person
@@ -112,7 +112,8 @@ CREATE OR REPLACE FUNCTION has_changed_access(r access_requests) RETURNS boolean
 CREATE OR REPLACE FUNCTION ended_on(r access_requests) RETURNS timestamptz IMMUTABLE LANGUAGE sql RETURN coalesce(r.canceled_on, r.completed_on);
 
 -- Return whether an import that can show requests was created since a moment, with files of all these contents. Ignore the import `without`.
--- Look at the files of an import first, because most imports of an application have files of the same contents.
+-- Look at the files of an import first: if one import lacks a content, most imports of the application lack it, and shows_requests is not
+-- called for them.
 CREATE OR REPLACE FUNCTION is_shown_since(application uuid, moment timestamptz, contents text[], without bigint) RETURNS boolean
 STABLE LANGUAGE sql RETURN EXISTS (
     SELECT FROM application_imports i
@@ -231,8 +232,8 @@ END;
 
 -- Serialize the checks of these people's requests, then return the requested changes of their access that imports cannot show yet: requests
 -- about the people, their accounts and, with `of_groups`, the groups that they are in. `is_provisioned` is null for a request that was canceled
--- after it had been provisioned. The function is volatile, so that the statements after
--- the lock see what others committed during the wait. Its plans are generic, because planning takes longer than execution.
+-- after it had been provisioned. The function is volatile, so that the statements after the lock see what others committed during the wait. Its
+-- plans are generic, because planning takes longer than execution.
 CREATE OR REPLACE FUNCTION open_changes_of_people(people uuid[], of_groups boolean)
 RETURNS TABLE (identity_id uuid, request_id uuid, number bigint, is_provisioned boolean, action text, items uuid[], application_id uuid, header text,
                section text, permission text, initial_access text, access text, holder text, is_group boolean)
@@ -349,8 +350,8 @@ CREATE OR REPLACE FUNCTION counts_on_removals(request uuid) RETURNS boolean STAB
               SELECT o.request_id FROM related_items t JOIN related_items o ON o.item_id = t.item_id WHERE t.request_id = request))
           AND access_rank(coalesce(p.lowered_access, p.requested_access)) < access_rank(p.initial_access));
 
--- Return whether a request that was approved by nobody, because it did not raise access, can do so after the access of its target was lowered
--- (access_requests/opening.py).
+-- Return whether a request without required approvals, because it did not raise access, could raise it after the access of its target was
+-- lowered (access_requests/opening.py).
 CREATE OR REPLACE FUNCTION can_be_overtaken(r access_requests) RETURNS boolean STABLE LANGUAGE sql RETURN
     r.action IN ('Change', 'Remove', 'Suspend')
     AND NOT EXISTS (SELECT FROM responses a WHERE a.request_id = r.id AND a.type = 'Approve')

@@ -159,8 +159,8 @@ CREATE OR REPLACE FUNCTION group_cycle(number int, as_of int) RETURNS int[] STAB
     WHERE l.parent = group_cycle.number AND l.during @> as_of LIMIT 1;
 END;
 
--- Return the rating of a group after the import `as_of` or, if it is null, now: the highest of the ratings of the permissions that the group
--- or a group above it gives, and of the curated ratings of the groups above it.
+-- Return the rating of a group after the import `as_of` or, if it is null, now. It is the highest rating among the permissions that the group
+-- and the groups above it give, and the curated ratings of the groups above it.
 CREATE OR REPLACE FUNCTION given_risk_at(number int, as_of int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     WITH above AS MATERIALIZED (
         SELECT DISTINCT w.above AS number FROM groups_above(ARRAY[given_risk_at.number], coalesce(as_of, now_import())) AS w
@@ -245,7 +245,7 @@ CREATE OR REPLACE TRIGGER note_to_match_on_insert AFTER INSERT ON identities REF
 CREATE OR REPLACE TRIGGER note_to_match_on_update AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_identities_to_match();
 
--- Queue both e-mails of a person when one is withheld or confirmed, because only confirmed e-mails match against other people.
+-- Queue both e-mails of a person when one is withheld or confirmed: an unconfirmed e-mail matches only if nobody has it as a confirmed one.
 CREATE OR REPLACE FUNCTION note_email_to_match() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO identities_to_match (identity_id, employee_id, email_address, last_name_key, first_name_key)

@@ -25,8 +25,8 @@ END $$;
 CREATE OR REPLACE TRIGGER except_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION except_conflicts();
 
--- Reopen the conflicts that these exceptions covered, including conflicts that have begun again since then, unless another exception is
--- in force. Return the reopened conflicts.
+-- Reopen the excepted conflicts of the rules and people of these exceptions, unless another exception for the same rule and person is in
+-- force. Return the reopened conflicts.
 CREATE OR REPLACE FUNCTION reopen_conflicts(exceptions uuid[]) RETURNS uuid[] LANGUAGE sql BEGIN ATOMIC
     WITH opened AS (
         UPDATE conflicts c SET status = 'Open' FROM conflict_exceptions e

@@ -15,7 +15,7 @@ BEGIN
         DELETE FROM console_sessions WHERE identity_id = NEW.id;
     END IF;
     IF NEW.status <> 'Active' THEN
-        -- After the sessions: a person who revokes one of these tokens has locked their own session first.
+        -- Lock the tokens after the sessions, to avoid a deadlock: a person who revokes one of these tokens has locked their own session first.
         PERFORM FROM tokens WHERE owner_id = NEW.id ORDER BY id FOR UPDATE;
     END IF;
     RETURN NULL;
@@ -35,8 +35,8 @@ CREATE OR REPLACE TRIGGER end_former_rights AFTER UPDATE OF status ON identities
 CREATE OR REPLACE TRIGGER end_sign_ins_of_email AFTER UPDATE OF email_address ON identities FOR EACH ROW
     WHEN (lower(OLD.email_address) <> lower(NEW.email_address)) EXECUTE FUNCTION end_sign_ins();
 
--- When an import finds a person by an e-mail that was never confirmed, delete the password, sessions and links: they are of someone who
--- signed in with an earlier e-mail.
+-- When an import finds a person by an e-mail that was never confirmed, delete the password, sessions and links: they belong to someone
+-- who signed in with an earlier e-mail.
 CREATE OR REPLACE FUNCTION end_sign_ins_of_found() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM unconfirmed_emails WHERE identity_id = NEW.id AND sign_in_email = '') THEN

@@ -77,8 +77,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Add keys in gaps that have grown wide, and delete keys that are too close. Any snapshot will do, because changes that are not folded yet
--- are subtracted from what is found in the table.
+-- Add keys in gaps that are too wide, and delete keys that are too close together. The snapshot may be newer than that of the fold, because
+-- changes that are not folded yet are subtracted from the positions counted in the table.
 CREATE OR REPLACE FUNCTION respace_list(the_list text, the_facet jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     condition text := coalesce((SELECT string_agg(format('%I = %L', key, value), ' AND ') FROM jsonb_each_text(the_facet)), 'true');

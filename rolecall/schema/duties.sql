@@ -163,7 +163,7 @@ BEGIN
     END IF;
 END $$;
 
--- Return the entitlements that gave accounts duties, at any time and according to the current patterns. `path` lists the groups that the
+-- Return the entitlements that gave duties to accounts at any time, according to the current patterns. `path` lists the groups that the
 -- access comes through, beginning with the group that the account is in; it is empty for direct access.
 CREATE OR REPLACE FUNCTION duty_holdings(which uuid[], accounts int[])
 RETURNS TABLE (account int, duty_id uuid, kind text, number int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
@@ -561,8 +561,8 @@ END $$;
 CREATE OR REPLACE TRIGGER match_same_entitlements AFTER UPDATE OF same_as ON curations FOR EACH ROW
     WHEN (OLD.same_as IS DISTINCT FROM NEW.same_as) EXECUTE FUNCTION match_same_entitlements();
 
--- Return whether a membership in a group may be requested under this header: the default group header, or what an import called the group.
--- Carriers carry out such a request even if the group has another nomenclature now. If `header` is null, return true.
+-- Return whether a membership in a group may be requested under this header: the default group header, or a nomenclature that an import gave
+-- for the group. Carriers carry out such a request even if the group has another nomenclature now. If `header` is null, return true.
 CREATE OR REPLACE FUNCTION is_group_header(number int, header text) RETURNS boolean STABLE LANGUAGE sql RETURN
     header IS NULL OR header = default_group_header() OR EXISTS (
         SELECT FROM group_versions v
@@ -592,7 +592,7 @@ CREATE OR REPLACE FUNCTION is_in_catalogue(application uuid, header text, sectio
                AND is_group_header(g.number, is_in_catalogue.header));
 
 -- Return the duties that a privilege gives. If `header` is null, the privilege is a group. A group also gives the duties of the groups above
--- it. A group that no longer exists gives the duties that it gave last, because a restore may create it again. A name that is
+-- it. A group that no longer exists gives the duties that it gave last, because a Restore may create it again. A name that is
 -- not in the catalogue is compared with the patterns of the duties, ignoring case, white space, invisible characters and look-alike letters
 -- (look_of).
 CREATE OR REPLACE FUNCTION duties_given(application uuid, header text, section text, name text, access text) RETURNS TABLE (duty_id uuid)
@@ -631,8 +631,8 @@ BEGIN
         WHERE (SELECT true FROM duty_rule_duties r WHERE r.duty_id = d.duty_id LIMIT 1);
 END $$;
 
--- Return the rules in effect that keep a gained duty apart or have a lost duty as control duty, with all duties of each rule and, for each
--- duty, its holders among `people`.
+-- Return the rules in effect that keep a gained duty apart from others or have a lost duty as their control duty. Return all duties of each
+-- rule, each with its holders among `people`.
 CREATE OR REPLACE FUNCTION rules_concerned(gained uuid[], lost uuid[], people uuid[])
 RETURNS TABLE (rule_id uuid, definition jsonb, duty_id uuid, name text, holders uuid[])
 STABLE LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$

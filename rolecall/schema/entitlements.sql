@@ -122,7 +122,7 @@ STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT e.id, e.kind, e.number, unnest(int4multirange(int4range(0, NULL)) - s.later) FROM selves s JOIN entitlements e ON e.id = s.id;
 END;
 
--- Return the last entitlement in a chain of renames, or the entitlement itself.
+-- Return the last entitlement in a chain of renames, or the entitlement itself if it was not renamed.
 CREATE OR REPLACE FUNCTION latest_self(id uuid) RETURNS uuid STABLE LANGUAGE sql RETURN
     CASE WHEN EXISTS (SELECT FROM curations c WHERE c.same_as = latest_self.id) THEN (
         WITH RECURSIVE renamed (id, step) AS (

@@ -1,7 +1,7 @@
 -- Insert notifications in the transaction of the change that they report, so that none is lost.
 --
--- The comment of a trigger function names the change and the people to notify, and its triggers follow it. A Python
--- statement that fires a trigger names it in a comment. The other functions are called by Python code and by other
+-- The comment of a trigger function names the change and the people to notify, and the function is followed by its triggers.
+-- In Python, a comment at a statement names the triggers that it fires. The other functions are called by Python code and by other
 -- functions.
 
 -- Return the person or token that writes this transaction, or null.
@@ -81,7 +81,7 @@ END $$;
 CREATE OR REPLACE TRIGGER note_met_rules AFTER UPDATE ON responses REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_met_rules();
 
--- Notify the further reviewer to whom a request was escalated, and their stand-ins, except people who must not decide on it.
+-- Notify the additional reviewer to whom a request was escalated, and their stand-ins, except people who must not decide on the request.
 CREATE OR REPLACE FUNCTION notify_further_reviewer(request uuid, response_type text, reviewer uuid) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY(SELECT people_who_may_respond(r, response_type, reviewer)),
                          'Escalated', 'Access Request', r.id, response_type) FROM access_requests r WHERE r.id = request;
@@ -362,8 +362,8 @@ CREATE OR REPLACE TRIGGER notify_of_new_stand_in AFTER INSERT ON stand_ins FOR E
 CREATE OR REPLACE TRIGGER notify_of_ended_stand_in AFTER UPDATE OF ends_on ON stand_ins FOR EACH ROW
     WHEN (NEW.ends_on < OLD.ends_on) EXECUTE FUNCTION notify_of_stand_in();
 
--- Notify once of each current leave that began in the last 30 days: the person who takes it and the automatic stand-in. Neither is notified if
--- that stand-in was also named by hand, because `notify_of_stand_in` notifies them.
+-- For each current leave that began in the last 30 days, notify the person on leave and the automatic stand-in once, if this stand-in responds
+-- for at least one type. Notify neither if the same stand-in was also named by hand, because `notify_of_stand_in` notifies them.
 CREATE OR REPLACE FUNCTION notify_of_leaves(moment timestamptz) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY[l.stand_in_id, l.identity_id], 'Stand-In', 'Personnel Event', l.event_id, 'Leave')
     FROM (SELECT a.event_id, a.identity_id, automatic_stand_in(a.identity_id, moment) AS stand_in_id FROM absences a

@@ -3,8 +3,8 @@
 -- INSERT of access_request_events fires `fan_out_on_insert`, and INSERT of review_events fires `fan_out_on_review_event`. Both insert
 -- deliveries and wake the sender. Only test deliveries are inserted by Python code (webhooks/actions.py).
 
--- Return the exact bytes that are signed and sent, with the record that the event is about as `member`; webhooks/payload.py describes them for
--- the OpenAPI document.
+-- Return the body of a delivery, exactly as it is signed and sent. `member` is the name under which the body contains `record`, the record that
+-- the event is about. webhooks/payload.py describes the body for the OpenAPI document.
 CREATE OR REPLACE FUNCTION webhook_envelope(id uuid, created timestamptz, event text, member text, record json) RETURNS bytea STABLE LANGUAGE sql AS $$
     SELECT convert_to(format(
         '{"id":"%s","createdDate":"%s","callback":%s,"event":{"name":"%s","display":"%s","description":"%s","%s":%s}}',
