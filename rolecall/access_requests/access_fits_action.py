@@ -46,8 +46,8 @@ def _not_lower(held: Access, asked: Access) -> str | None:
 async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) -> tuple[NewRequest, list[Problem]]:
     """Return the Restore request with the suspended access that `asked` names, and the problems.
 
-    If `asked` is empty, restore all suspended access. The keys of `asked` are indexes in the body. All suspended access
-    counts for the risk, because the account may get it back when it is enabled.
+    If `asked` is empty, restore all suspended access. The keys of `asked` are indexes in the body. The risk of the
+    request covers all suspended access, because enabling the account may give back all of it.
     """
     targeted = await enrich_targets(db, [new])
     (new,) = targeted.requests
@@ -73,11 +73,12 @@ async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) 
 
 
 def last_import_before(application: str, moment: str) -> str:
-    """Return SQL for the time when the data of an application at a moment was supplied: when its import was created.
+    """Return SQL for the creation time of the import whose data was current in an application at a moment.
 
-    Suspended access is read from this data, which already reflects the changes that were provisioned before. The end of
-    an import says nothing about the age of its data, because the import may have been held. A rollback restores older
-    data, so neither it (`shows_requests`, schema/access_requests.sql) nor the imports that it undid count.
+    Suspended access is read from this data, which already reflects the changes that were provisioned before the import
+    was created. The end of an import says nothing about the age of its data, because the import may have been held. A
+    rollback restores older data, so neither it (`shows_requests`, schema/access_requests.sql) nor the imports that it
+    undid count.
     """
     return f"""coalesce((SELECT max(i.created_at) FROM application_imports i WHERE i.application_id = {application}
         AND i.build_end <= {moment} AND shows_requests(i) AND NOT EXISTS (
@@ -92,14 +93,14 @@ _SUSPENSIONS = """
     WHERE s.application_id = %(application)s AND s.target_type = %(type)s AND s.target_name = %(name)s
       AND s.identity_id IS NOT DISTINCT FROM %(identity)s::uuid
       AND s.action = 'Suspend' AND s.status IN ('Resolved', 'Completed')"""
-# Other requests for the target of suspension `s`.
+# Requests other than suspension `s` for the same target, unless they were canceled.
 _OTHERS = """
     FROM access_requests later
     WHERE later.application_id = s.application_id AND later.target_type = s.target_type
       AND later.target_name = s.target_name AND later.id <> s.id AND later.status <> 'Canceled'"""
 _RESTORES = f"""{_OTHERS} AND later.action = 'Restore'
       AND (later.number > s.number OR later.resolved_on > s.resolved_on)"""
-# Requests that changed the access after the import from which it was read, or that are still in progress.
+# Changes to the access after its data was supplied (`last_import_before`), and changes that are still pending.
 _CHANGES = f"""{_OTHERS} AND later.action IN ('Add', 'Change', 'Remove')
       AND (later.resolved_on IS NULL OR later.resolved_on > {last_import_before("s.application_id", "s.created_at")})"""
 
@@ -124,8 +125,8 @@ async def _is_suspended(db: Db, new: NewRequest) -> bool:
     return found
 
 
-# The access to privilege `p` after each of these requests. The removal of the account itself also removes what it does
-# not list.
+# The access to privilege `p` after each request in `_CHANGES`. Removing the account itself also removes the privileges
+# that the request does not list.
 _LEFT = f"""
     -- Until its approval, a request has None as the approved access of each privilege.
     SELECT CASE WHEN later.is_whole THEN 'None'

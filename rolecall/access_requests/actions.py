@@ -99,8 +99,8 @@ async def preview_request(db: Db, caller: Caller, raw: Json, facts: Facts) -> Re
 class _LockedRequest(msgspec.Struct, frozen=True):
     """A request whose row is locked while a verb changes it.
 
-    `now` is never earlier than the last activity, because another verb may have run between the call and the lock.
-    `owner` is the standing of the person who owns the calling token.
+    `now` is at least the time of the last activity, because another verb may have run while this one waited for the
+    lock. `owner` is the standing of the person who owns the calling token.
     """
 
     id: UUID
@@ -164,7 +164,7 @@ async def _record_alone(db: Db, locked: _LockedRequest, caller: Caller, reason: 
 
 
 async def resolve(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
-    """Mark an open request as provisioned. It is then completed or, if a rule requires it, waits to be verified."""
+    """Mark an open request as provisioned. This completes it, unless a rule requires that it is verified."""
     return await _perform(db, caller, id, raw, facts, RESOLVE, moving.resolve)
 
 
@@ -383,7 +383,7 @@ async def _apply_response(
 ) -> None:
     """Move the request if the response decides it.
 
-    A rule is met when one of its reviewers approves; all rules of a type must be met.
+    A rejection decides at once. Otherwise all rules of the type must be met; one approving reviewer meets a rule.
     """
     # A single rejection decides, so check for it before the rules that are not met yet.
     match body.type, body.response:

@@ -58,7 +58,7 @@ def _found(verdict: ConflictVerdict) -> list[FoundConflict]:
 
 
 def _with_recorded(verdict: ConflictVerdict) -> list[FoundConflict]:
-    """Return the conflicts, and add the duties that were recorded earlier for the same people.
+    """Return the conflicts that were found, including duties that were recorded earlier for the same people.
 
     Leave out recorded duties if the rule has become stricter or another owner must approve.
     """

@@ -148,9 +148,10 @@ async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> 
 
 
 async def _completed_and_changed(db: Db, run: FinishedImport) -> list[UUID]:
-    """Return the latest request of each account that the import changed, if the import may show drift from it.
+    """Return the completed requests whose removed access the import may show again (drift).
 
-    Such a request is a Change, Remove or Suspend that was completed before the import and has no drift entry yet.
+    Only the latest request of each account that the import changed counts. It must be a Change, Remove or Suspend that
+    was completed before the import was created and has no drift entry yet.
     """
     rows = await fetch_rows(
         db,

@@ -72,7 +72,7 @@ async def create_enriched(
         id for id, rules in asked.items() if all(rule.is_met or rule.type != RequirementType.APPROVE for rule in rules)
     ]
     said = {id: "; ".join(each.reason for each in requests[id].approvals) or APPROVE.text for id in free}
-    # All requests have just been checked; only requests made together may have to wait for each other.
+    # All requests have just been checked, so check only those again that may have to wait for each other.
     await approve(db, free, SYSTEM, now, said, recheck_only=_made_together(requests))
     return ids
 

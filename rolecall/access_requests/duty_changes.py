@@ -1,7 +1,7 @@
 """Find the duties that requests would give people and take from them, to check new and stored requests.
 
-A request is checked together with what requests of a lower turn give (open_access.py explains turns), so that a
-conflict that two requests create together is attributed to the later one. A new request has the turn `LAST`.
+A request is checked together with what requests of a lower turn give (open_access.py explains turns): if two requests
+create a conflict together, it is attributed to the later one. A new request has the turn `LAST`.
 """
 
 from collections import defaultdict
@@ -37,7 +37,7 @@ class _DutiesOfAccess(msgspec.Struct, frozen=True):
     taken: Sequence[_Turned] = ()
 
     def before(self, turn: int) -> set[UUID]:
-        """Return the duties that the access gives if only requests with a lower turn are provisioned."""
+        """Return all duties that the access may give before a turn, even if an earlier request takes them away."""
         return _union(self.given, turn)
 
     def certain(self, turn: int) -> set[UUID]:
@@ -58,7 +58,7 @@ class GainsAndLosses(msgspec.Struct, frozen=True):
 
     `repeated` is requested access that the target already holds, perhaps through a group that the target leaves.
     `certain` are the duties that the gained and repeated access gives even if no other open request is provisioned,
-    without those that an earlier request takes away.
+    except duties that an earlier request takes away.
     """
 
     gains: DutiesOf
@@ -207,7 +207,7 @@ async def others_of(db: Db, people: Iterable[UUID], *, of_groups: bool) -> Other
 def controlling(own: GainsAndLosses, others: Iterable[OtherRequest], turn: int) -> DutiesOf:
     """Return the gained access that may serve as a control duty.
 
-    Leave out access that an earlier request, which is not provisioned yet, would take away.
+    Leave out access that earlier requests would take away once they are provisioned.
     """
     waiting = [each for each in others if CANCELED < each.request.turn < turn]
     taken = {key_of(access) for each in waiting for access in each.changes.losses}

@@ -61,7 +61,8 @@ async def enrich_targets(db: Db, news: Sequence[NewRequest]) -> Targeted:
     return Targeted(found, holders)
 
 
-# A Restore, or an Add to a disabled account, enables the account with all that it holds, whatever the request names.
+# A Restore, or an Add to an inactive or locked account, enables the account with everything that it holds, so all of it
+# counts for the risk.
 _RETURNING = """CASE WHEN asked.action = 'Restore' OR asked.action = 'Add' AND (NOT v.is_active OR v.is_locked)
                      THEN account_risk(a.number) ELSE 'None' END"""
 _RETURNING_GROUP = "CASE WHEN asked.action = 'Restore' THEN privilege_risk(NULL, g.number) ELSE 'None' END"
@@ -283,7 +284,10 @@ def _permission(held: HeldPermission) -> NewPrivilege:
 
 
 async def granting_models(db: Db, news: Sequence[NewRequest]) -> dict[int, list[AccessModelReference]]:
-    """Map the index of each request to the models that grant its privileges; each says if it will match the person."""
+    """Map the index of each request to the models that grant its privileges.
+
+    Each reference says whether the model will match the person.
+    """
     asked = [(n, new, privilege) for n, new in enumerate(news) for privilege in new.privileges]
     rows = await fetch_rows(
         db,

@@ -51,8 +51,9 @@ async def add_reviewers(
     """Add reviewers to the unmet rules of these locked requests; return the added reviewers.
 
     With `supervisors`, add the supervisors of the reviewers; otherwise, or if no supervisor is available, add
-    administrators. With `absent_on`, add reviewers only to rules to which nobody can respond at that time. If nobody
-    else is left, add administrators who review under other rules of the request or, without any, `Administrators`.
+    administrators. With `absent_on`, add reviewers only to rules to which nobody can respond at that time; then, if
+    nobody else is left, add administrators who review under other rules of the request or, without any,
+    `Administrators`.
     """
     statement = _SILENT if absent_on is None else _ABSENT
     awaited = {"types": list(AWAITED.keys()), "statuses": list(AWAITED.values())}

@@ -54,7 +54,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """The result of comparing one request with an import; `contents` are the contents that the result is based on.
+    """The result of comparing one request with an import; `contents` are the kinds of content that it is based on.
 
     `undecided` means that the files do not cover the whole request.
     """
@@ -235,7 +235,7 @@ async def _groups(db: Db, run: FinishedImport, names: Sequence[str]) -> dict[str
 
 
 async def _known_groups(db: Db, run: FinishedImport, requests: Sequence[AccessRequestDetail]) -> set[Key]:
-    """Return the keys of all groups, of any import, whose name is the name of a requested privilege."""
+    """Return the keys of all groups, in any import, that have the name of a requested privilege."""
     names = {privilege.permission.permission for request in requests for privilege in request.target.privileges}
     rows = await fetch_rows(
         db,

@@ -111,7 +111,7 @@ RESOLVE = Move(
     sets=("resolved_on",),
     events=(RequestEvent.RESOLVED,),
 )
-# Resolve and complete a request that no rule requires to be verified.
+# Resolve and complete a request that needs no verification.
 FINISH = Move(
     "Resolved",
     "The access was provisioned; no verification is required",
@@ -140,7 +140,7 @@ SNOOZE = Move("Snoozed", "Provisioning is postponed", _OPEN, WorkStatus.SNOOZED)
 RESUME = Move(
     "Resumed", "Provisioning continues", _SNOOZED, WorkStatus.OPEN, clears=("snoozed_until", "postponed_until")
 )
-# Wait until another request, which removes access or restores a control duty, is provisioned.
+# Wait until another request has removed access or restored a control duty.
 POSTPONE = Move("Postponed", "Provisioning waits for another request", _SCHEDULED | _SNOOZED, None)
 # Ask the owner of a duty rule to approve, even if the request was approved before.
 ASK_AGAIN = Move(
@@ -202,7 +202,8 @@ def raises(held: str, asked: str) -> bool:
 class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
     """A privilege of a new request. Imported data fills in omitted fields, except section and requested access.
 
-    `risk_rating` is used only for a name that is not in the catalogue; without it such a name is rated Critical.
+    `risk_rating` is used only for a privilege that is not in the catalogue; without it, such a privilege is rated
+    Critical.
     """
 
     header: str
@@ -245,8 +246,8 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     `target_risk` is the risk of the group, for a request about a whole group. `returning_risk` is the risk of what the
     request brings back without naming it, because it enables the account or group. `is_unmatched` means that the
     account is not known to belong to the identity. `approvals` were given before the request, and replace those that
-    the approval policy requires. `also_related` are further related items. `is_whole` means that a Remove or Suspend is
-    about the account or group itself, not only about the listed privileges; `enrich` sets it.
+    the approval policy requires. `also_related` are related items besides `related`. `is_whole` means that a Remove or
+    Suspend is about the account or group itself, not only about the listed privileges; `enrich` sets it.
     """
 
     action: RequestAction
@@ -283,6 +284,9 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
                 return False
 
     def risk(self) -> Level:
-        """Return the highest rating of the privileges or, without any, of the group, and of access that returns."""
+        """Return the highest risk rating of the privileges, or `returning_risk` if that is higher.
+
+        If the request has no privileges, `target_risk` takes the place of their ratings.
+        """
         ratings = [privilege.risk_rating or Level.NONE for privilege in self.privileges] or [self.target_risk]
         return max(*ratings, self.returning_risk, key=list(Level).index)

@@ -46,7 +46,7 @@ async def move(
 ) -> list[UUID]:
     """Move the requests whose status allows it, skip the others, and return the ids of the moved requests.
 
-    Also set `columns`.
+    Also set the given columns, such as `snoozed_until`.
     """
     if not ids:
         return []
@@ -95,7 +95,7 @@ async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | 
 
 
 async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
-    """Ask administrators to verify a request if each of its verifiers has provisioned it or is its assignee."""
+    """Ask administrators to verify a request if all verifiers of a rule have provisioned it or are its assignee."""
     rules = await fetch_rows(
         db,
         """SELECT v.request_id, v.rule, v.last, v.reason,
@@ -136,7 +136,8 @@ async def cancel(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
 async def withhold(db: Db, ids: Ids, now: datetime, *, starting: bool = False) -> list[UUID]:
     """Cancel requests that would give access to an inactive identity, or to another identity's account.
 
-    With `starting`, also cancel those about an unmatched account. Later it may be the account that the request created.
+    With `starting`, also cancel requests about an unmatched account. After the start, such an account is not a reason
+    to cancel, because the request may have created it.
     """
     # COLLATE "C" is the collation of accounts.username, so the lookup can use its index.
     rows = await fetch_rows(
@@ -185,7 +186,7 @@ async def withhold_from(db: Db, identity_id: UUID, now: datetime) -> None:
 async def lock_unfinished(db: Db, identity_id: UUID) -> list[UUID]:
     """Lock and return a person's requests that are not provisioned yet.
 
-    The calling code must do this before a check of duties, which locks people, to avoid deadlocks.
+    To avoid deadlocks, call this before a check of duties, which locks people.
     """
     rows = await fetch_rows(
         db,

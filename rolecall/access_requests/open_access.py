@@ -1,9 +1,9 @@
 """Read what open requests would give and take away, for the check of duties.
 
-The check of a request also includes access that other requests give: earlier requests, and provisioned ones. To
-compare them, each request has a *turn* (`turn_of`, schema/access_requests.sql): its number, `PROVISIONED`, or
-`CANCELED` if it was canceled after that. Completed requests, and these canceled ones, are treated as open until an
-import could show their access (`is_unshown`, in the same file).
+The check of a request also includes access that other requests give: earlier requests, and provisioned ones. To compare
+them, each request has a *turn* (`turn_of`, schema/access_requests.sql): its number, `PROVISIONED`, or `CANCELED` if it
+may have been provisioned before it was canceled. Completed requests, and these canceled ones, are treated as open until
+an import could show their access (`is_unshown`, in the same file).
 """
 
 from collections import defaultdict
@@ -19,7 +19,8 @@ from rolecall.duties.prevention import ProposedAccess
 from rolecall.settings.policy import RequestAction
 
 PROVISIONED, CANCELED = -1, 0
-# The turns of requests by `is_provisioned` of open_changes_of_people; the turn of the others is their number.
+# The turn for each value of `is_provisioned` in open_changes_of_people; for False, the turn is the number of the
+# request.
 _TURNS = {True: PROVISIONED, None: CANCELED}
 Group = tuple[UUID, str]
 # The columns of an OpenChange for a request `r` about a group and its privilege `p`. If the request removes or suspends
@@ -74,10 +75,10 @@ async def take_turns_of_nesting(db: Db, *, of_groups: bool) -> bool | None:
 
 
 async def changes_of_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[tuple[int, OpenChange]]]:
-    """Return, for each group, what open requests would give to or take from it and the groups above it.
+    """Return what open requests would give to, or take from, each group and the groups above it.
 
-    The groups above include those that the group would join through an open request. Each change comes with the
-    highest turn of the requests that it depends on, or `PROVISIONED` if there are none.
+    The groups above include those that the group would join through an open request. Each change comes with the highest
+    turn of the requests that it depends on, or `PROVISIONED` if there are none.
     """
     rows = await fetch_rows(
         db,

@@ -124,7 +124,7 @@ async def _open(
 ) -> list[UUID]:
     """Open requests. Cancel, postpone or return to approval those that must not give the requested access now.
 
-    `verdicts` are the results of the check of duties, if it was already made. For reopened requests it is made later
+    `verdicts` are the results of the check of duties, if it was already made. Reopened requests are checked later
     (`recheck_waiting`), because they were provisioned before.
     """
     withheld = set(await withhold(db, ids, now, starting=opening is START))
@@ -173,7 +173,7 @@ async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID
         ids=list(why),
         again=again,
     )
-    # Requests that already wait get no new activity entry each day.
+    # Do not add an activity entry each day to requests that already wait.
     known = [id for (id,) in rows]
     new = [id for id in why if id not in known]
     return known + await move(db, POSTPONE, new, SYSTEM, now, why, postponed_until=again)

@@ -44,7 +44,7 @@ CHOSEN_BY_THEM = (
     "You stand in, perhaps through others, for someone who must not decide on this request; another person must decide"
 )
 SECOND_RESPONSE = (
-    "You are a reviewer of this request or responded for another reviewer; another person must respond in this case"
+    "You are a reviewer of this request or responded for another reviewer, so another person must give this response"
 )
 ONLY_YOURSELF = "Stand-in ID must be your own: only a token can record the response of another person"
 NOT_INVOLVED = (
@@ -96,8 +96,8 @@ class Standing(msgspec.Struct, frozen=True):
     is_alone: bool = False
     # Everyone who made the request or is affected by it.
     parties: list[UUID] = []
-    # The reviewers for whom the caller responds with the awaited type: the caller, if asked to respond, and people for
-    # whom the caller has already responded as a stand-in.
+    # The reviewers for whom the caller gives responses of the awaited type: the caller, if asked to respond, and people
+    # for whom the caller has already responded as a stand-in.
     responds_as: list[UUID] = []
     # The caller is a token whose owner made the request in person or is affected by it.
     owner_is_party: bool = False
@@ -146,7 +146,7 @@ def response_refusal(standing: Standing, caller: Caller, type: RequirementType, 
     """Return why a caller must not record the response of a reviewer, or None.
 
     A person responds as themselves, as an administrator for `Administrators`, or as a stand-in. Separation of duties
-    applies to the person and to the reviewer. A token with the scope may record responses of others.
+    applies to the person and to the reviewer. A token may record the responses of any reviewer.
     """
     if standing.role == Role.AUDITOR:
         return NOT_INVOLVED

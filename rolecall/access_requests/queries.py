@@ -232,7 +232,7 @@ def _rules(responses: Iterable[_StoredResponse], *, is_over: bool) -> list[Rule]
 
 
 async def summaries_by_stage(db: Db, event_ids: Sequence[UUID]) -> dict[tuple[UUID, str], list[AccessRequestSummary]]:
-    """Return the requests of personnel events, grouped by event and name of the stage, and ordered by number."""
+    """Return the requests of personnel events, grouped by event and stage name, in number order."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS}, l.item_id, l.stage

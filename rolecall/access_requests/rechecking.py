@@ -83,8 +83,8 @@ class ConflictVerdict(msgspec.Struct, frozen=True):
 class _Case(msgspec.Struct, frozen=True):
     """A stored request and an affected person, with what the person would gain and lose.
 
-    `now` includes only the provisioned requests of the same event, `later` all requests of the event. `awaited` are the
-    numbers of the requests that are not provisioned yet and that may prevent a conflict in `later`.
+    `now` includes only the provisioned requests of the same event, `later` also those for which the request may wait.
+    `awaited` are the numbers of the requests that are not provisioned yet and that may prevent a conflict in `later`.
     """
 
     request: StoredRequest
@@ -181,9 +181,9 @@ def _helps(action: RequestAction, changes: GainsAndLosses, others: GainsAndLosse
 def _may_wait_for(other: OtherRequest, own: CheckedRequest, controls: _Controls) -> bool:
     """Return whether a request is allowed to wait for `other`.
 
-    Of two requests that could wait for each other, only the later one is allowed to. They could wait for each other if
-    both give duties and each helps the other (`_helps`). If several requests of an event both give and remove duties,
-    they are split when they are made, but a rule may have been added since.
+    Of two requests that could wait for each other, only the later one may wait, to avoid a deadlock. They could wait
+    for each other if both give duties and each helps the other (`_helps`). `separation.split` usually prevents this
+    when the requests of an event are made, but a rule may have been added since.
     """
     both = (
         (own.new.action, own.changes, other.changes),

@@ -48,7 +48,8 @@ class _RequestTarget(msgspec.Struct, frozen=True):
 async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | None, list[Problem]]:
     """Return the request, enriched with imported data, and its problems.
 
-    The request is None if its action or application is missing, if it has no target or two, or if a name has a problem.
+    The request is None if its action or application is missing, if it does not have exactly one target, or if a name
+    has a problem.
     """
     fields = valid_fields(NewRequestBody, raw, facts)
     entries = valid_entries(PrivilegeBody, raw.get("privileges"), facts, most=MOST_PRIVILEGES)
@@ -84,7 +85,7 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
 
 
 async def problems_without_target(db: Db, raw: Json, facts: Facts) -> list[Problem]:
-    """Return the problems of a body without an identity or group, apart from the problem that both are missing."""
+    """Return the problems of a body without an identity or group; do not report that both are missing."""
     facts = await with_mentioned_applications(db, facts, raw)
     _, problems = await read_request(db, raw, facts)
     try:

@@ -2,8 +2,8 @@
 
 These are requests about the person, the people who report to them, or their applications, and requests that they made,
 that are assigned to them, or that wait for their response. The list contains the newest requests up to a limit; exports
-have no limit. Each relation is read through its index, so the cost does not grow with the number of requests. Rows are
-read only for the page.
+have no limit. Each relation is read through its index, so the cost does not grow with the number of requests. Whole
+rows are read only for the requested page.
 """
 
 from typing import Any
@@ -86,8 +86,8 @@ async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[
     """List the requests that concern a person, newest first. `filters` are values of columns; None means no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
     me, application = caller.id, given.get("application_id")
-    # The owner and the provisioners of an application see all its requests except those of their own offboarding. If
-    # there are none of these, use the stored list.
+    # The owner and the provisioners of an application see all its requests except those of their own offboarding. If no
+    # request is hidden from them, use the stored list.
     owns = application is not None and application in await applications.applications_of(db, me)
     if owns and not await _hides_some(db, me, application):
         return await queries.newest_first(db, page, **given)
@@ -103,7 +103,7 @@ async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[
                 SELECT r.id
                 FROM (SELECT list_key FROM found ORDER BY list_key DESC LIMIT {PAGE_SIZE} OFFSET %(offset)s) AS f
                 JOIN access_requests r USING (list_key))""",
-        # Limit the offset, because the product could exceed bigint. No page begins after the limit.
+        # Clamp the offset, because the product could exceed bigint. No page begins beyond the limit.
         offset=min((page - 1) * PAGE_SIZE, MOST_LISTED),
         **values,
     )

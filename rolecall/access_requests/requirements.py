@@ -25,7 +25,7 @@ _UNAVAILABLE = {
     Responder.PROVISIONER: "no application provisioner is available",
     Responder.IDENTITY: "the identity named in the rule is not available",
 }
-# Roles instead of names: rechecks compare reasons, and names may change.
+# Name roles instead of people: rechecks compare reasons, and the names of people may change.
 _NAMED = {
     Responder.SUPERVISOR: "the supervisor",
     Responder.OWNER: "the application owner",
@@ -93,8 +93,8 @@ def reviewers_of(
 ) -> list[RuleReviewers]:
     """Return the required reviewers, without the reporter, the affected identity and people in conflict.
 
-    A request that would create conflicts is at least as risky as their rules, and needs the approval of the owners of
-    rules that do more than warn. Prior approvals replace those that the policy requires.
+    A request that would create conflicts has at least the risk of their rules, and must be approved by the owners of
+    the rules that do more than warn. Prior approvals replace the approvals that the policy requires.
     """
     raises = new.raises_access()
     risk = max((new.risk(), *(each.risk for each in conflicts)), key=list(Level).index)

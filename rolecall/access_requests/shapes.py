@@ -185,7 +185,7 @@ class StalledItem(msgspec.Struct, rename="camel"):
 
 
 class LeftoverItem(msgspec.Struct, rename="camel"):
-    """An active account of a person who left, without an open request to remove it; `id` is the id of the account."""
+    """An active account of a person who has left, and which no open request removes; `id` is the id of the account."""
 
     id: UUID
     kind: Literal["Account"]
