@@ -220,9 +220,11 @@ async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: 
         raise Conflict("The conflict has no exception to withdraw")
     await approving.require_may_withdraw(db, caller, conflict, found)
     await _move(db, found, ExceptionStatus.WITHDRAWN, facts.now)
-    # If this conflict has ended, the same person may be in conflict again under another id.
+    # If this conflict has ended, the person may be in conflict with the rule again. That conflict has its own id and is
+    # reopened instead.
     opened = await fetch_value(db, "SELECT reopen_conflicts(%(ids)s)", ids=[found.id])
-    # Nothing is reopened if the exception was pending, or if the conflict has ended and not begun again.
+    # Nothing is reopened if the exception was pending, or if the conflict has ended and not begun again. Record the
+    # withdrawal on this conflict then.
     for each in opened or [conflict.id]:
         await _record(db, each, caller, "Withdrew the exception", body.comment, facts.now)
     return await queries.get(db, conflict.id, facts.now)

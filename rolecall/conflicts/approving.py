@@ -51,7 +51,7 @@ class Approvers(msgspec.Struct, frozen=True):
     involved: frozenset[UUID]
 
     def part_of(self, id: UUID, requested: ConflictException) -> Approver | None:
-        """Return the approval that the person may give and that is still missing, or None."""
+        """Return the missing approval that the person may give, or None."""
         taken = {each.part for each in requested.approvals}
         if id in self.rule_owners and ApprovalPart.RULE_OWNER not in taken:
             return Approver(id, self.rule_owners[id], ApprovalPart.RULE_OWNER)

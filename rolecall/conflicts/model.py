@@ -8,7 +8,7 @@ LONGEST_EXCEPTION = timedelta(days=366)
 class ExceptionStatus(StrEnum):
     """The status of an exception.
 
-    `Outgrown`: the exception does not cover a duty of the rule that the person holds, or new patterns of a duty.
+    `Outgrown`: the person holds a duty of the rule that the exception does not cover, or a duty has new patterns.
     """
 
     PENDING = "Pending"

@@ -37,7 +37,7 @@ class _Key(msgspec.Struct, frozen=True):
 
 
 def removals(sides: Sequence[ConflictSide], requested: Sequence[RemovalRequest]) -> list[Removal]:
-    """Return the removals of access on the sides, each once, even if the access gives several of the duties."""
+    """Return one removal for each access on the sides, even if the access gives several of the duties."""
     found: dict[_Key, DutyAccess] = {}
     keys: dict[UUID, set[_Key]] = {}
     for side in sides:
@@ -49,7 +49,7 @@ def removals(sides: Sequence[ConflictSide], requested: Sequence[RemovalRequest])
 
 def _key(access: DutyAccess) -> _Key:
     if access.path:
-        # Only the membership in the first group can be removed from the account.
+        # Access through groups can be removed only with the membership in the first group of its path.
         return _Key(access.account, True, access.path_header, "", access.path[0])
     is_group = access.kind is EntitlementKind.GROUP
     return _Key(access.account, is_group, access.header, access.section, access.name)

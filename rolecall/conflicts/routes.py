@@ -100,7 +100,7 @@ router = Router(
     ],
     tags=["Administration"],
 )
-# These routes are here, because simulations read conflicts, which the package `duties` cannot import.
+# These routes are in this package, because simulations read conflicts, which the package `duties` cannot import.
 simulations = Router(
     "/api",
     route_handlers=[

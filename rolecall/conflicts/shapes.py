@@ -43,7 +43,7 @@ class ThroughAccess(msgspec.Struct, frozen=True):
 class Through(msgspec.Struct, frozen=True, rename="camel"):
     """The requests and models on record for the access that completed the conflict.
 
-    `access` has one entry for each duty.
+    `access` lists, for each duty, the access that has given it for the longest time.
     """
 
     access_requests: list[RequestReason]
@@ -90,7 +90,7 @@ class ConflictSide(msgspec.Struct, frozen=True):
 
 
 class ConflictingGroup(msgspec.Struct, frozen=True, rename="camel"):
-    """A group that gives several of the conflicting duties by itself, so that removing other access does not help."""
+    """A group that by itself gives several conflicting duties; removing other access does not end the conflict."""
 
     application: DutyReference
     group: str
@@ -159,7 +159,10 @@ class ConflictDetail(ConflictItem, frozen=True, rename="camel"):
 
 
 class RemovalRequest(msgspec.Struct, frozen=True):
-    """A request that removes a privilege from an account or, if it names no privilege, removes the whole account."""
+    """A request that removes a privilege from an account.
+
+    Without a privilege, it removes or suspends the whole account.
+    """
 
     id: UUID
     number: int
@@ -202,7 +205,7 @@ class SimulatedRule(msgspec.Struct):
 
 
 class DutySimulation(msgspec.Struct):
-    """How many people would hold a duty if it were changed, and how many conflicts would begin, end and stay.
+    """How many people would hold a duty if it were changed, and how many conflicts would begin, end and remain.
 
     `rules` are the rules that name the duty, each with its conflicts. `warnings` are about the patterns of the duty.
     """

@@ -62,7 +62,7 @@ def _side(identity_id: UUID, duty: DutyReference, entries: Sequence[DutyAccess],
 
 
 def _given(entry: DutyAccess) -> Given:
-    """Return how requests and models name the access: indirect access is named after the account's group."""
+    """Return the key by which requests and models name the access: for indirect access, the group of the account."""
     there = entry.application.id
     if entry.path or entry.kind is EntitlementKind.GROUP:
         return there, True, "", "", entry.path[0] if entry.path else entry.name
