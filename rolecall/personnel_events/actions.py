@@ -53,8 +53,8 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     # Search before creating the identity; afterwards the search would find the new person too.
     is_taken = bool(email and await active_with_email(db, email))
     identity_id = await identities.create_identity(db, body.identity, facts.now)
-    # Withhold the e-mail until it is confirmed. If two people shared it, neither could sign in. A caller who entered
-    # an address of their own could sign in as the new person.
+    # Withhold the e-mail until it is confirmed: if two people shared it, neither could sign in, and a caller who
+    # entered an address of their own could sign in as the new person.
     if Scope.IDENTITIES_WRITE not in caller.scopes and (is_taken or (email and caller.is_person)):
         await identities.withhold_email(db, identity_id, "", facts.now)
     return await _create_event(db, caller, facts, EventType.ONBOARD, identity_id, body)
@@ -205,8 +205,8 @@ async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:
     return await with_mentioned_identities(db, facts, raw)
 
 
-# One statement for all inserts, because each further round trip would take longer than inserting a row.
-# Fires notify_of_new_event (schema/notifications.sql) and keep_absences (schema/personnel_events.sql).
+# Insert all rows in one statement, because a round trip takes longer than inserting a row. Fires notify_of_new_event
+# (schema/notifications.sql) and keep_absences (schema/personnel_events.sql).
 _CREATE = """
     WITH event AS (
         INSERT INTO personnel_events

@@ -28,7 +28,7 @@ NOT_EMAIL = (
 )
 NOT_TYPE = (
     "People can sign in; service accounts, shared accounts and mailboxes cannot."
-    " Only administrators, the role People and the identity source can change one into the other"
+    " Only administrators, the role People and the identity source can change one kind into the other"
 )
 NOT_INVOLVED = (
     "You are not allowed to do this. Ask the reporter of the event, or a person with the role Administrator, People or"
@@ -72,7 +72,7 @@ async def require_no_own_supervision(
 ) -> None:
     """Refuse callers without `identities:write` who make themselves a supervisor or change their own supervisor.
 
-    Supervisors approve access.
+    Supervisors approve access, so callers must not become approvers or choose their own approver in this way.
     """
     if changes is None or "supervisor_id" not in changes.model_fields_set or Scope.IDENTITIES_WRITE in caller.scopes:
         return
@@ -107,8 +107,8 @@ async def require_own_people(
 ) -> None:
     """Refuse a new e-mail or type that the caller must not set.
 
-    If the caller `is_limited`, also refuse events about people who do not report to the caller. The new supervisor must
-    then be the caller or a person who reports to the caller. Without `identity_id`, the event creates the person.
+    A caller who `is_limited` may create events only about people who report to them, or about a new person (without
+    `identity_id`). The new supervisor must then be the caller or a person who reports to the caller.
     """
     if fields is not None and fields.email:
         await _require_free_email(db, caller, identity_id, fields.email)

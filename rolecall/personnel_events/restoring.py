@@ -144,12 +144,14 @@ def _suspended_on(suspended: Sequence[AccessRequestDetail]) -> datetime:
 
 
 def _by_hand(request: str) -> str:
-    # A Suspend or Restore of a personnel event belongs to a leave. `_other_leave` decides about other leaves.
+    # A Suspend or Restore of a personnel event belongs to a leave, so it was not made by hand. `_other_leave` decides
+    # about other leaves.
     of_event = f"l.request_id = {request}.id AND l.kind = 'Personnel Event'"
     return f"NOT EXISTS (SELECT FROM related_items l WHERE {of_event})"
 
 
-# A provisioned restore of what suspension `r` took. That of a leave leaves out what is suspended by hand.
+# A provisioned Restore, made by hand, of what suspension `r` took. The Restore of a leave does not count, because it
+# leaves out what is suspended by hand.
 _LIFTED = f"""
     FROM access_requests s
     WHERE s.application_id = r.application_id AND s.target_name = r.target_name AND s.identity_id = r.identity_id
@@ -159,7 +161,7 @@ _SUSPENDS = f"r.action = 'Suspend' AND {_by_hand('r')}"
 
 
 async def _taken_accounts(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]) -> _WhyNot:
-    """Return the whole accounts that other requests remove or suspend, by application and account, with the reason.
+    """Return accounts that other requests remove or suspend as a whole, by application and account, with the reason.
 
     Such a request took away the suspended access too, although it lists only the access at the time of the request.
     """
@@ -178,10 +180,10 @@ async def _taken_accounts(db: Db, event: LockedEvent, suspended: Sequence[Access
 
 
 async def _limits_at_start(db: Db, suspended: Sequence[AccessRequestDetail]) -> tuple[_WhyNot, _Limits]:
-    """Return the accounts that were not active when the leave began, and limits to the access that was held then.
+    """Return the accounts that were not active when the leave began, and limits from the access that was held then.
 
-    The suspensions list the access when they were requested, days before. The last import between then and their start
-    shows what a suspension could still take away; without such an import there are no limits.
+    A suspension lists the access at the time of its request, days before the leave. The last import between its request
+    and its start shows what it could still take away; without such an import there are no limits.
     """
     rows = await fetch_rows(
         db,
@@ -208,7 +210,8 @@ async def _limits_at_start(db: Db, suspended: Sequence[AccessRequestDetail]) -> 
 
 
 _THEN = "v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number)"
-# The nomenclature of a group, and so the header of its membership, may have changed since.
+# The nomenclature of a group, and so the header of its membership, may have changed since, so compare with every header
+# that it has had.
 _HELD_THEN = f"""
     SELECT held.access FROM (
         SELECT 'Grant' FROM groups g JOIN memberships v ON v.group_number = g.number AND v.account_number = a.number

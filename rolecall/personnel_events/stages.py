@@ -25,7 +25,7 @@ async def follow_event(db: Db, id: UUID, now: datetime) -> None:
     One pass is enough, because a stage depends only on the previous one.
     """
     event = await queries.lock(db, id)
-    # Delete the row of event_news before reading the requests, so that each later change queues the event again.
+    # Delete the rows of event_news before reading the requests, so that each later change queues the event again.
     caller = await _consume_news(db, id)
     previous = None
     for stage in event.stages:
