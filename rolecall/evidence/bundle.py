@@ -67,7 +67,7 @@ class BundleMember:
         self.sha256 = hashlib.sha256()
 
     def __enter__(self) -> "BundleMember":
-        # The size is not known yet and may exceed what a member without ZIP64 can have.
+        # Use ZIP64: the size is not known yet and may exceed the limit without it.
         self.file = self.bundle.archive.open(self.name, "w", force_zip64=True)
         return self
 

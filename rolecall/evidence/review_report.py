@@ -33,7 +33,7 @@ _ITEM = (
 # Descriptions of the exceptions that auditors ask about.
 EXCEPTION_WORDS = {
     "self": "Items about the access of their own reviewer, or of the person who decided them",
-    "single": "Applications in which one person made all decisions by hand",
+    "single": "Applications in which one person made all the decisions that people made",
     "standIn": "Items that a stand-in or a token decided for the reviewer",
     "late": "Items decided after the due date that the review had when it was opened",
     "silent": "Items that no person decided before the review was closed",
@@ -43,7 +43,7 @@ EXCEPTION_WORDS = {
     "interested": "Steps taken by people whose own access is under review",
     "bulk": "Items decided together with others",
     "carried": "Items whose decision was carried over from the last review",
-    "moved": "Items that went to a reviewer whom the stage does not name, because of independence or absence",
+    "moved": "Items whose reviewer is not the one that the stage names, for example because of absence or reassignment",
     "reopened": "Items whose access returned after it was removed",
     "accepted": "Flagged items whose access was accepted until a date",
 }

@@ -113,7 +113,7 @@ def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
     for name in sorted(names & members.keys()):
         try:
             content = bundle.read(name)
-        # The member does not match its checksum in the archive.
+        # Report a member as changed if it does not match its checksum in the archive.
         except zipfile.BadZipFile:
             content = b""
         if sha256(content) != members[name]:
@@ -340,8 +340,8 @@ def population_line(item: dict[str, Any]) -> str:
 
 def check_population(review: Review) -> Iterator[str]:
     """Check the digest of the items, and that the counts of every application add up."""
-    # Items about models belong to the population only in a review of models. In other reviews, such an item only joins
-    # the items that are decided with it.
+    # Items about models belong to the population only in a review of models. In other reviews, such an item only serves
+    # to decide the access that the model explains.
     items = [item for item in review.items if item["subject"] != "Model" or review.about["type"] == "Model"]
     lines = sorted(population_line(item).encode() for item in items)
     if sha256(b"\n".join(lines)) != review.about["digest"]:
@@ -461,7 +461,7 @@ def check_decisions(review: Review) -> Iterator[str]:
     last = {one["itemId"]: one for one in sorted(review.parts["decisions"], key=lambda one: one["number"])}
     for item in review.items:
         made = last.get(item["id"])
-        # The decision of an earlier stage is only part of the history.
+        # Ignore the decision of an earlier stage, which is only part of the history.
         made = made if made and made["stage"] == item["stage"] else None
         # A decision no longer counts once the item has moved to another reviewer.
         if made and item["id"] in review.moved and review.moved[item["id"]]["movedOn"] >= made["decidedOn"]:
@@ -480,7 +480,8 @@ def check_decisions(review: Review) -> Iterator[str]:
 
 def allowed_statuses(review: Review, item: dict[str, Any]) -> set[str]:
     decided = DECIDED.get(item["decision"] or "", "Pending")
-    # The request to remove the access at the end of a Keep Until was canceled, or had no effect.
+    # An item is flagged again if the request to remove its access at the end of a Keep Until was canceled or had no
+    # effect.
     if item["decision"] == "Keep Until" and last_change(review, item, "Flagged", "Reopened"):
         decided = "Flagged"
     return {decided, "Remediated"} if decided == "Flagged" else {decided}
@@ -645,8 +646,8 @@ EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
 class ExceptionsFound:
     """Collect the parts of a review that auditors look at first.
 
-    These are the items of each kind in EXCEPTIONS, applications in which one person made all decisions by hand, and
-    steps taken by people whose own access is under review.
+    These are the items of each kind in EXCEPTIONS, applications in which one person made all the decisions that people
+    made, and steps taken by people whose own access is under review.
     """
 
     def __init__(self, review: dict[str, Any], steps: Iterable[dict[str, Any]]) -> None:
