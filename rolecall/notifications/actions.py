@@ -314,7 +314,7 @@ def _example() -> NotificationFacts:
 
 
 async def delete_old(db: Db, now: datetime) -> None:
-    """Delete a batch of messages and notifications past the retention period; never one that must still be sent."""
+    """Delete a batch of messages and notifications past the retention period, except those that must still be sent."""
     # Skip rows that other transactions have locked, so that this cleanup does not wait for them.
     oldest, batch = now - KEPT_FOR, _DELETED_AT_ONCE
     for table, condition in (("notification_messages", "ended_on IS NOT NULL"), ("notifications", _NOT_WAITING)):

@@ -1,6 +1,6 @@
 """Write messages for Slack and Teams, and post them to an incoming webhook.
 
-`Outgoing` refuses private addresses, except allowed ones.
+`Outgoing` refuses private addresses that the configuration does not allow.
 """
 
 from collections.abc import Sequence

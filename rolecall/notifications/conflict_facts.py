@@ -83,7 +83,7 @@ _EXCEPTION_RESULTS = {
     "Approved": "was approved until {}",
     "Withdrawn": "was rejected",
     "Expired": "has expired, and the conflict is open again",
-    "Outgrown": "has ended, because the conflict grew beyond it, and the conflict is open again",
+    "Outgrown": "has ended, because it no longer covers the conflict; the conflict is open again",
     "Ending": "ends on {}; renew it or have the access removed",
     "Control": "has no active owner of its control; request the exception again with another control owner",
 }

@@ -64,7 +64,7 @@ class Mailer:
         self._stopped = False
 
     def stop(self) -> None:
-        """Start no further messages: `send` returns `SENDING` for those that still wait for a connection."""
+        """Stop sending: `send` returns `SENDING` for messages that still wait for a connection."""
         self._stopped = True
 
     async def close(self) -> None:

@@ -186,8 +186,8 @@ MEANINGS = {
 # Kinds that are shown only in the console: a message about a failing channel might have to use that channel.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})
 
-# Kinds whose visibility needs no query of its own: either the facts say whether the record still concerns the
-# recipient, or the recipient made the request.
+# Kinds whose visibility needs no separate query: the facts already say whether the record still concerns the recipient,
+# or the recipient made the request.
 RELATION_IN_FACTS = frozenset(
     {
         NotificationKind.WAITING,

@@ -122,7 +122,7 @@ def _item(row: _ListedRow, about: NotificationFacts, known: NotificationPolicy) 
 
 
 async def count_unread(db: Db, identity_id: UUID, most: int) -> int:
-    """Return the number of unread notifications, but count at most `most`, so that every page stays fast."""
+    """Return the number of unread notifications, at most `most`; the upper bound keeps every page fast."""
     count: int = await fetch_value(
         db,
         f"""SELECT count(*) FROM (SELECT FROM notifications WHERE identity_id = %(id)s AND NOT is_read

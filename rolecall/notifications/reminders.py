@@ -1,4 +1,4 @@
-"""Remind people who did not respond, escalate requests to further reviewers, and announce leaves and ending exceptions.
+"""Remind people who did not respond, escalate requests to more reviewers, and announce leaves and ending exceptions.
 
 Each reminder and each escalation becomes an activity entry.
 """
@@ -24,7 +24,8 @@ from rolecall.reviews.events import DUE, record_notice, to_remind
 from rolecall.work_items.actions import record_activity_of
 
 _BATCH = 200
-# SQL that selects requests whose reviewer is on leave, has left, cannot sign in, is an Auditor, or must not decide.
+# SQL that selects requests with a reviewer who is on leave, has left, cannot sign in, is an Auditor, or must not
+# decide.
 _UNABLE = """
     SELECT p.request_id FROM absences a JOIN responses p ON p.reviewer_id = a.identity_id
     WHERE a.starts_on <= %(now)s AND (a.ends_on IS NULL OR a.ends_on > %(now)s)
@@ -128,7 +129,7 @@ async def _escalate_absent(db: Db, now: datetime) -> bool:
     """Escalate a batch of requests with a rule to which no reviewer can respond; return whether more may be due."""
     ids = await _without_reviewers(db, now)
     asked = await add_reviewers(db, ids, supervisors=True, absent_on=now)
-    said = "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in"
+    said = "The reviewers have left, cannot sign in, must not decide, or are on leave and have no stand-in"
     await _notify_further(db, asked, {}, said, now)
     return len(ids) == _BATCH
 
@@ -136,7 +137,7 @@ async def _escalate_absent(db: Db, now: datetime) -> bool:
 async def _notify_further(
     db: Db, asked: Sequence[FurtherReviewer], contents: dict[UUID, str], why: str, now: datetime
 ) -> None:
-    """Record why further reviewers can respond, and notify them."""
+    """Record why the added reviewers can respond, and notify them."""
     for id in {each.request_id for each in asked}:
         names = dict.fromkeys(each.name for each in asked if each.request_id == id)
         contents[id] = f"{why}, so {', '.join(names)} can respond too"

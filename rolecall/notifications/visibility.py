@@ -30,7 +30,7 @@ READ: Mapping[str, tuple[RecordType, _Relations]] = {
     ),
     "Import": (RecordType.IMPORT, lambda db, caller, item: applications.relations_to_import(db, caller.id, item)),
 }
-# For each other kind of item: the roles that may see it.
+# For each kind of item that is not in `READ`: the roles that may see it.
 ROLES = {
     "Webhook": frozenset({Role.ADMINISTRATOR, Role.PEOPLE, Role.OPERATOR}),
     "Channel": frozenset({Role.ADMINISTRATOR}),

@@ -18,7 +18,7 @@ from tests.builders import an_identity, facts
 from tests.notifications.notifying import a_company, ask, notified
 from tests.stand_ins.standing_in import CLERK, a_leave, a_stand_in, caller_of, days
 
-UNABLE = "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in"
+UNABLE = "The reviewers have left, cannot sign in, must not decide, or are on leave and have no stand-in"
 
 
 async def let_time_pass(db: Db, after: timedelta = timedelta()) -> None:
