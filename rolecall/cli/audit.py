@@ -25,7 +25,7 @@ def audit() -> None:
 
 
 @audit.command
-@click.option("--head", "head_file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="A file with an earlier output of `rolecall audit head`. Verify also that no entry up to its heads was removed or changed.")  # fmt: skip # noqa: E501
+@click.option("--head", "head_file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="A file with an earlier output of `rolecall audit head`. Also verify that no entry up to its heads was removed or changed.")  # fmt: skip # noqa: E501
 @data_dir_option
 @json_option
 def verify(head_file: Path | None, data_dir: Path | None, as_json: bool) -> None:

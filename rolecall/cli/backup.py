@@ -53,7 +53,8 @@ def restore(file: Path, force: bool, data_dir: Path | None) -> None:
     manifest = backup.read_manifest(file)
     # No service may use the folder during the restore.
     with folder.occupied(settings.data_dir, ""), folder.database(settings) as here, folder.clear_refusals():
-        # Do this before the check for data, because an interrupted restore has set the old data aside.
+        # Do this before the check for data: an interrupted restore has set the old data aside, so the database may look
+        # empty.
         folder.end_interrupted_restore(here)
         if not force and not backup.is_empty(here):
             raise CannotRun(

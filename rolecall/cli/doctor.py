@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @data_dir_option
 @json_option
 def doctor(data_dir: Path | None, as_json: bool) -> None:
-    """Check the service and print advice for each problem; exit 1 if one of them is more than a warning.
+    """Check the service and print advice for each problem; exit with 1 if any problem is more than a warning.
 
     The checks cover the machine, the database, background work, connections to other systems and the audit chains.
     Nothing is changed.

@@ -101,7 +101,7 @@ def _fields(value: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]
             for number, entry in enumerate(field):
                 yield from _fields(entry, f"{above}{name}.{number}.")
         elif field not in (None, "", []):
-            # Indent further lines, so that a line without indentation always begins a field.
+            # Indent continuation lines, so that a line without indentation always begins a field.
             yield f"{above}{name}", visible(_cell(field), keep="\n").replace("\n", "\n\t")
 
 

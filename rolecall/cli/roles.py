@@ -28,7 +28,7 @@ _GRANIAN_LOGS = {"handlers": {}, "loggers": {"_granian": {"propagate": True}, "g
 
 
 def run_role(role: Role, with_parent: bool) -> None:
-    """Run until a signal arrives or, with `with_parent`, until the supervisor exits, which closes stdin."""
+    """Run until a signal arrives. With `with_parent`, also stop when the supervisor exits, which closes stdin."""
     config = configuration.load()
     if config.database_url is None:
         raise CannotRun("Set ROLECALL_DATABASE_URL, or run `rolecall serve`, which starts its own database")
@@ -69,7 +69,7 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
         # Do not serve HTTP/2: without TLS it has no header timeout, and no client needs it.
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=_HEADERS_TAKE_MILLISECONDS),
-        # At a lower level, Granian logs only the warning that its single-process mode is new.
+        # Below this level, Granian would log only a warning that its single-process mode is new.
         log_level=LogLevels.error,
         log_dictconfig=_GRANIAN_LOGS,
     )

@@ -17,7 +17,8 @@ from rolecall.client.answers import DryRun, Json, ProposedFile
 if TYPE_CHECKING:
     from rolecall.client import Client
 
-# EX_TEMPFAIL in sysexits.h: the mail server keeps the mail and retries; with any other error it returns the mail.
+# EX_TEMPFAIL in sysexits.h: the mail server keeps the mail and retries. After any other error it returns the mail to
+# its sender.
 _TRY_AGAIN = 75
 _MOST_OF_A_MAIL = 100_000
 

@@ -23,7 +23,7 @@ log = structlog.get_logger("rolecall.serve")
 
 # How long a process may take to stop after SIGTERM before it is killed.
 _DRAIN_SECONDS = 25
-# A process that exits within this time after its start is restarted only after a pause.
+# Unless a signal kills it, a process that exits within this time after its start is restarted only after a pause.
 _QUICK_DEATH_SECONDS = 2
 _PAUSES_SECONDS = (0, 0.5, 1, 2, 5)
 _DATABASE_CHECK_SECONDS = 0.25

@@ -14,7 +14,7 @@ class Document:
         self.mistakes: list[tuple[int, Problem]] = []
         self._root: yaml.Node | None = None
         try:
-            # The composed nodes contain the line numbers, and `safe_load` returns the values.
+            # Parse the text twice: the composed nodes contain the line numbers, and `safe_load` returns the values.
             self._root = yaml.compose(text, Loader=yaml.SafeLoader)
             self.value = yaml.safe_load(text) or {}
         except yaml.MarkedYAMLError as error:
