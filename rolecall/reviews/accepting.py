@@ -90,7 +90,10 @@ _SNOOZE_AGAIN = Move(SNOOZE.name, SNOOZE.text, frozenset({WorkStatus.SNOOZED}), 
 
 
 async def postpone_removals(db: Db, caller: Caller, request_ids: Sequence[UUID], now: datetime, zone: ZoneInfo) -> None:
-    """Snooze open and snoozed requests whose flagged items are all accepted, until the first acceptance expires."""
+    """Snooze requests whose flagged items are all accepted, until the first acceptance expires.
+
+    If a request is already snoozed, change the end of the snooze.
+    """
     rows = await fetch_rows(
         db,
         """SELECT q.id, min(o.accepted_until) FROM access_requests q

@@ -102,7 +102,7 @@ def _columns(body: ReviewFields) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None} | period
 
 
-# Fields that null clears in a draft, with their columns. For any other field, null has the same effect as omitting it.
+# The fields of a draft that null clears, each with its columns. In any other field, null means that it is omitted.
 _EMPTIED = {"fallback": ("fallback",), "period": ("period_from", "period_until")}
 
 

@@ -29,8 +29,8 @@ WAS_SEEN = f"""NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id A
 # scope is narrowed only by application, no item was skipped, and it was not opened because of an import.
 COVERS = f"""r.opened_by_import IS NULL AND r.type IN ('Application', 'Supervisor', 'Entitlement')
       AND {IS_WHOLE} AND {WAS_SEEN}"""
-# SQL that is true if `r` is a review of access, was completed by %(moment)s, and has the scope %(scope)s apart from its
-# applications and accounts.
+# SQL that is true if `r` is a review of access, was completed no later than %(moment)s, and has the scope %(scope)s;
+# applications and accounts in the scope are ignored.
 SAME_SCOPE = """r.status = 'Completed' AND r.completed_on <= %(moment)s
     AND r.type IN ('Application', 'Supervisor', 'Entitlement', 'Changed')
     AND r.scope - 'applicationIds' - 'accountIds' = %(scope)s::jsonb - 'applicationIds' - 'accountIds'"""

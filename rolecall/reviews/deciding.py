@@ -261,7 +261,7 @@ async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
         id=id,
     )
     item = await undo_decision(db, caller, id, {}, facts)
-    # The item no longer names its bulk decision, but its history does.
+    # Read the bulk decision from the history, because the item no longer names it.
     bulk_id = await fetch_value(
         db,
         """SELECT bulk_id FROM review_decisions WHERE item_id = %(id)s AND decision IS NOT NULL
@@ -284,7 +284,7 @@ async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
 
 
 async def _withdraw(db: Db, caller: Caller, ids: Sequence[UUID], reviewer_id: UUID, now: datetime) -> int:
-    """Make decided items pending again and, with a model item, the items below it; return how many changed.
+    """Make decided items pending again, and also the items below model items; return how many changed.
 
     Submitted items stay unchanged.
     """

@@ -64,7 +64,7 @@ async def record_submission_by_token(db: Db, review_id: UUID, reviewer_id: UUID,
 
 
 async def to_remind(db: Db, *, due_by: datetime, silent_since: datetime) -> list[UUID]:
-    """Lock and return open reviews due by `due_by` whose reviewers were not asked or reminded after `silent_since`."""
+    """Lock and return open reviews that are due by `due_by`, and had no opening or reminder after `silent_since`."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM reviews r

@@ -64,7 +64,7 @@ _LAST_PINS = """
     SELECT p.application_id, max(p.import_number) AS import_number FROM review_populations p
     JOIN reviews r ON r.id = p.review_id AND r.status = 'Completed' AND r.opened_by_import IS NULL GROUP BY 1"""
 
-# `is_unused` compares only ISO dates, because imports store other last logins as they are.
+# `is_unused` compares only ISO dates, because imports store a last login in any other format unchanged.
 _FACTS = f"""
     INSERT INTO item_facts
     SELECT n.place, array_remove(ARRAY[

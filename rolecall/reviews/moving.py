@@ -1,8 +1,8 @@
 """Give items to other reviewers: pass them on, reassign them, or release them from the decision about a model.
 
-An item *below* a model item (`under_id`) is access that the model explains. It follows the decision about the model
-until it is released: if the reviewer of the model must not decide it, or if the access returns after the decision
-about the model was submitted.
+An item *below* a model item (`under_id`) is access that the model explains, and follows the decision about the model.
+It is released from that decision if the reviewer of the model must not decide it, or if the access returns after the
+decision was submitted.
 """
 
 from collections.abc import Sequence

@@ -229,7 +229,7 @@ async def submissions(db: Db, review_id: UUID) -> list[SubmissionDetail]:
 
 
 class WaitingReview(msgspec.Struct, frozen=True, rename="camel"):
-    """A review with items of `reviewer` that a person must decide or submit, as the reviewer or as a stand-in."""
+    """An open review in which a person must decide or submit items of `reviewer`, as that reviewer or as a stand-in."""
 
     id: UUID
     number: int

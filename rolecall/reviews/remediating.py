@@ -82,7 +82,7 @@ class _Removal(msgspec.Struct, frozen=True):
 async def request_removals(
     db: Db, caller: Caller, review: ReviewDetail, item_ids: Sequence[UUID], now: datetime
 ) -> None:
-    """Make one request per account or group to revoke or change access, and another for each Keep Until date.
+    """Make one request for each account or group to revoke or change its access, and one for each Keep Until date.
 
     If a request of another review already revokes the access, add the item to that request instead. Items of archived
     applications get no request.
@@ -200,7 +200,7 @@ def _privilege(item: _Removal) -> NewPrivilege:
 
 
 async def _with_people(db: Db, found: Sequence[_Removal], now: datetime) -> list[_Removal]:
-    """Create an identity of type Unknown for each account without a person. A request must name an identity."""
+    """Give each account without a person an identity of type Unknown, because a request must name an identity."""
     alone = {item.account_id: item for item in reversed(found) if item.account_id and item.identity_id is None}
     if not alone:
         return list(found)

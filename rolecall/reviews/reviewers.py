@@ -1,7 +1,8 @@
-"""Find an independent and available reviewer for each item. Record why, if this is not the person that the stage names.
+"""Find an independent and available reviewer for each item.
 
-A person does not review their own account, access from a request that they made, approved or carried out, or access
-that one of their models explains. The items are rows of the temporary table `candidate_items`.
+If this is not the person that the stage names, record why. A person does not review their own account, access from a
+request that they made, approved or carried out, or access that one of their models explains. The items are rows of the
+temporary table `candidate_items`.
 """
 
 from collections.abc import Sequence
@@ -43,7 +44,7 @@ _UNNAMED = {
 }
 
 _NAME = "(SELECT first_name || ' ' || last_name FROM identities WHERE id = {})"
-# Find who reviews for each person that the stage names: the person or, if they are absent, their stand-in.
+# For each person that the stage names, find who reviews: that person or, during an absence, the stand-in.
 _STATES = f"""
     INSERT INTO reviewer_states
     SELECT s.id, CASE WHEN s.obstacle IS NULL THEN s.id

@@ -113,7 +113,7 @@ async def get(db: Db, id: str | UUID) -> ReviewTemplate:
 
 async def _checked(db: Db, name: str, review: Json, facts: Facts) -> Jsonb:
     """Validate the fields of a template's review like those of a new review; return the given fields as JSON."""
-    # The check needs some due date in the future; each review gets its own.
+    # Check with any due date in the future; each review gets its own.
     raw = _body(name, review, facts.now + timedelta(days=1), facts)
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     try:
@@ -184,7 +184,10 @@ async def due_templates(db: Db, now: datetime) -> list[UUID]:
 
 
 def _next_date(first_on: datetime, every_months: int, now: datetime, zone: ZoneInfo) -> datetime:
-    """Return the first date after now, counted in months from `first_on`, so that short months do not shift the day."""
+    """Return the first date after now that is a multiple of `every_months` after `first_on`.
+
+    Count from `first_on`, not from the last date, so that a short month does not shift the day of later ones.
+    """
     start = first_on.astimezone(zone)
     passed = (now.astimezone(zone).year - start.year) * 12 + now.astimezone(zone).month - start.month
     dates = (_months_later(start, n * every_months) for n in count(max(0, passed // every_months)))
