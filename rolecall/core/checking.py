@@ -185,7 +185,7 @@ def _moment(value: object, info: ValidationInfo) -> object:
     if _is_blank(value):
         raise _MISSING
     try:
-        # A value that is not a string raises the same ValueError as a string that is not a time.
+        # For a value that is not a string, raise the same ValueError as for a string that is not a time.
         return clock.parse(value, facts_of(info).zone) if isinstance(value, str) else datetime.fromisoformat("")
     except (ValueError, OverflowError):
         raise broken("{name} must be an ISO 8601 date or date-time") from None

@@ -49,11 +49,11 @@ def is_date(text: str) -> bool:
 
 
 def parse(text: str, zone: ZoneInfo) -> datetime:
-    """Parse a date as midnight in `zone`, or a date-time, which is in `zone` if it has no offset.
+    """Parse a date, as midnight in `zone`, or a date-time; without an offset, it is also in `zone`.
 
     Raise ValueError or OverflowError for any other string.
     """
-    # Python accepts any character between date and time.
+    # Check the form first, because Python accepts any character between date and time.
     if not _WRITTEN.fullmatch(text):
         raise ValueError(f"{text} is not an ISO 8601 date or date-time")
     is_day = is_date(text)

@@ -150,8 +150,8 @@ def _database_url(name: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         try:
             given = conninfo_to_dict(text)
-            # The rest of a password after an unescaped @ or / ends up in the host, port or database name. A host that
-            # begins with @ is an abstract Unix socket.
+            # Detect an unescaped @ or / in a password: the rest of the password ends up in the host, port or database
+            # name. Allow @ at the start of a host, where it means an abstract Unix socket.
             ports = str(given.get("port") or "").replace(",", "")
             fits = not ports or ports.isdecimal()
             fits &= not any("@" in str(given.get(part) or "")[1:] for part in ("host", "dbname"))

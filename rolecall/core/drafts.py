@@ -54,7 +54,7 @@ async def update_draft(db: Db, table: str, id: UUID, draft: NamedDraft, now: dat
 async def commit_draft(
     db: Db, table: str, add_version: str, id: UUID, draft: NamedDraft, caller: Caller, now: datetime
 ) -> None:
-    """Make the draft the next version; `add_version` is the beginning of an INSERT, up to the list of its columns."""
+    """Make the draft the next version; `add_version` is an INSERT without its rows, such as `INSERT INTO t (…)`."""
     await execute(
         db,
         f"""UPDATE {table} SET definition = draft, draft = NULL, version = version + 1, changed_at = %(now)s,

@@ -58,7 +58,7 @@ def _json_line(fields: dict[str, Any]) -> str:
 
 def _text_line(style: _Style, fields: dict[str, Any]) -> str:
     shown = [style.field % (key, _as_text(fields[key])) for key in sorted(fields)]
-    # msgspec formats a time in a fifth of the time that `isoformat` takes.
+    # Format with msgspec, which is five times as fast as `isoformat`.
     return style.line % (_ENCODER.encode(datetime.now(UTC)).decode()[1:-1], " ".join(shown))
 
 

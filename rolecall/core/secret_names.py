@@ -22,7 +22,7 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]", "", without_accents(text.casefold()).replace("ł", "l"))
 
 
-# Strings that mark a header as that of a secret, wherever they occur in the header.
+# A header that contains one of these strings, at any position, is the header of a secret.
 _ANYWHERE = tuple(map(_letters, (
     "password", "passwd", "passphrase", "passcode", "pwd", "pswd", "apikey", "privatekey", "secretkey", "accesstoken",
     "refreshtoken", "clientsecret", "sharedsecret", "activationkey", "encryptionkey", "signingkey", "masterkey",
