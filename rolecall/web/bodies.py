@@ -1,4 +1,4 @@
-"""Read query parameters. Read request bodies with limits on size and time."""
+"""Read query parameters, and request bodies within limits of size and time."""
 
 import asyncio
 import hashlib
@@ -22,7 +22,7 @@ from rolecall.core.text import byte_size, fold, is_blank, is_storable
 
 AnyRequest = Request[Any, Any, Any]
 
-# A large upload may take hours on a slow line, but a body of ten bytes must not.
+# The time limit depends on the size: a large upload may take hours on a slow line, but ten bytes must not.
 PATIENCE_SECONDS = 20.0
 SLOWEST_BYTES_A_SECOND = 4096
 
@@ -89,7 +89,7 @@ async def read_json(request: AnyRequest, limit: int, media_types: Sequence[str] 
 
 
 async def read_optional_json(request: AnyRequest, limit: int) -> Carried:
-    # A chunked body has no Content-Length.
+    # Check Transfer-Encoding too, because a chunked body has no Content-Length.
     if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
         return Carried({}, b"")
     return await read_json(request, limit)
@@ -128,7 +128,7 @@ def _guid(text: str) -> UUID:
 
 
 def _page(text: str) -> int:
-    # `int` rejects strings of more than 4,300 digits with a message of its own.
+    # Check the length first: `int` rejects strings of more than 4,300 digits with a message of its own.
     if text.isascii() and text.isdecimal() and len(text) < 20 and 1 <= int(text) <= LAST_PAGE:
         return int(text)
     raise ValueError("must be a whole number, 1 or more")

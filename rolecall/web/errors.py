@@ -69,7 +69,7 @@ def answer_framework(request: Request[Any, Any, Any], error: HTTPException) -> R
     if error.status_code not in _FRAMEWORK:  # usually an invalid header
         return answer_known(request, errors.Invalid.on("request", _REJECTED))
     headers = dict(error.headers or {})
-    # The routes do not list HEAD; `Edge` routes it like GET.
+    # Add HEAD, which the routes do not list because `Edge` routes it like GET.
     if "GET" in headers.get("allow", ""):
         headers["allow"] += ", HEAD"
     return answer(error.status_code, *_FRAMEWORK[error.status_code], headers)

@@ -73,7 +73,7 @@ class Components:
     def _struct(self, kind: Any, name: str) -> Json:
         if self._kinds.get(name) != kind:
             schema: Json = {"type": "object"}
-            # The name is registered before the fields are described, because a field may have the same type.
+            # Register the name before describing the fields, because a field may have the same type.
             reference = self._named(kind, name, schema)
             fields = msgspec.structs.fields(kind)
             omits = (get_origin(kind) or kind).__struct_config__.omit_defaults
