@@ -135,7 +135,7 @@ CREATE OR REPLACE FUNCTION content_of(p privileges, r access_requests) RETURNS t
                   AND q.permission = p.permission)
          THEN (contents_about(r))[2] ELSE 'permissions' END;
 
--- Return whether imports can show what an ended request changed: imports that were created since its end have files of all that it is about.
+-- Return whether imports can show what an ended request changed: imports created since its end have files of every content that it is about.
 -- A privilege that a later completed request changed again needs no file, because some applications have no files of it. Ignore the import
 -- `without`.
 CREATE OR REPLACE FUNCTION is_shown(r access_requests, without bigint) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
@@ -252,7 +252,7 @@ BEGIN
         JOIN privileges p ON p.request_id = r.id
         WHERE a.identity_id = ANY (people) AND r.identity_id <> a.identity_id AND is_unshown(r);
     IF of_groups THEN
-        -- A request to remove or suspend a group itself has no privileges.
+        -- Use a LEFT JOIN, because a request to remove or suspend a group itself has no privileges.
         RETURN QUERY SELECT a.identity_id, r.id, r.number, nullif(turn_of(r), 0) = -1, r.action, '{}'::uuid[], r.application_id, p.header, coalesce(p.section, ''),
                 coalesce(p.permission, r.target_name), coalesce(p.initial_access, 'Grant'), coalesce(p.lowered_access, p.requested_access, 'None'),
                 r.target_name, true
