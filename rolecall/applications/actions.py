@@ -85,7 +85,7 @@ Groups = dict[str, Group]
 
 
 class Current(msgspec.Struct, frozen=True):
-    """The current values that a change is compared with; the defaults for a new application."""
+    """The values that a change is compared with: the current ones, or the defaults of a new application."""
 
     id: UUID | None = None
     is_identity_source: bool = False
@@ -119,7 +119,7 @@ async def _current(db: Db, id: UUID) -> Current:
 
 
 async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
-    """Return problems of fields that depend on each other, in the application as it would be after the change."""
+    """Check fields that depend on each other, as they would be after the change; return the problems."""
     problems = []
     groups = _groups_in(raw["connector"]) if "connector" in raw else current.groups
     located = _locations_in(raw["schedule"]) if "schedule" in raw else current.located
@@ -143,7 +143,7 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
         )
     if given is True and current.has_carrier:
         problems.append(Problem("isIdentitySource", "An identity source cannot have a carrier; remove the carrier"))
-    # The tokens were created without `identities:write`, and what they pushed would become people.
+    # SCIM tokens are created without `identities:write`, but the users that they push would become people.
     if given is True and current.has_push and not current.is_identity_source:
         problems.append(
             Problem(

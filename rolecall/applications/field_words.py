@@ -1,4 +1,4 @@
-"""List the words that files use for values that are not free text. The `values` of a shape add other words.
+"""List the words that files use for flags, levels, types and missing values. The `values` of a shape add more words.
 
 Case and spaces do not matter. A word of several parts may be written with spaces, underscores or dashes.
 """
@@ -42,7 +42,7 @@ YES_NO = _all(True, _YES) | _all(False, _NO)
 _ROLES = _all(True, "member,admin,owner,primary owner,guest") | dict.fromkeys(
     ("multi-channelguest", "single-channelguest"), True
 )
-# Of these, the roles that are more than membership.
+# Roles that give more rights than plain membership.
 ROLES_WITH_RIGHTS = {fold(word) for word in ("admin", "owner", "primary owner")}
 ACTIVE = {
     **YES_NO,
@@ -74,7 +74,7 @@ ACTIVE = {
     **_all(False, "ανενεργός,neaktivan,неактивний,заблокований,звільнений,baja,cesado,cessato"),
     **_account_controls(),
 }
-# The words for a state that are neither yes nor no, nor a role.
+# The single words that describe a state, without the words for yes and no and the roles.
 STATES_BUT_ROLES = {word for word in ACTIVE if word.isalpha()} - YES_NO.keys() - _ROLES.keys()
 LOCKED = {
     **YES_NO,
@@ -96,14 +96,14 @@ _NONE = (
 )  # fmt: skip
 # Cells of a matrix that mean no access. Blank cells mean no access too.
 NO_ACCESS = {*_all("", _NO), "-", "–", "—", "none", "n/a", "✗", "✘", "❌", "☐", *_NONE}
-# What systems write in place of the name of a group or permission if there is none.
+# What systems write instead of a name if there is no group or permission.
 NOTHING_HELD = (
     "none", "*none", "(none)", "<none>", "[none]", "-none-", "- none -", "--none--", "-- none --", "n/a", "na", "-",
     "--", "null", "nogroup", "*n", "no role", "no roles", "no group", "no groups", "unassigned", "unlicensed", *_NONE,
 )  # fmt: skip
 # The names of roles and levels that give no access.
 REFUSES = ("no access", "noaccess", "no_access", "no-access", "kein zugriff", "aucun accès", "sin acceso")
-# Both, folded: a group, role or level with such a name gives nothing.
+# Folded names of groups, roles and levels that give nothing.
 GIVES_NOTHING = {fold(word) for word in (*NOTHING_HELD, *REFUSES)}
 RISKS = {
     **{word.lower(): word for word in ("None", "Low", "Moderate", "High", "Critical")},
@@ -162,6 +162,6 @@ NO_DATE = {
 
 
 def is_status_like(words: Iterable[str]) -> bool:
-    """Return whether each word that is not blank says that an account is active or inactive; False if all are blank."""
+    """Return whether all words except blanks describe an account as active or inactive; False if all are blank."""
     found = {fold(word) for word in words} - {""}
     return bool(found) and found <= ACTIVE.keys()

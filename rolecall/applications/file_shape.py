@@ -12,7 +12,7 @@ from rolecall.applications.model import Content
 
 # Formats of `dates` besides patterns such as %d.%m.%Y.
 DATE_FORMATS = ("iso", "year first", "day first", "month first", "epoch", "epoch ms", "windows", "ldap", "excel")
-# The key in `values` that applies to any other text that is not blank.
+# The key in `values` for every text that has no key of its own and is not blank.
 ANY_OTHER = "*"
 # The separator of a column whose cells are JSON arrays.
 JSON = "json"
@@ -189,7 +189,7 @@ def pattern_parts(pattern: str) -> list[str | Placeholder]:
         elif piece:
             parts.append(piece)
     if len(pieces) == 1:
-        raise ValueError(f"{pattern} names no column; write it in braces, such as {{first}}.{{last}}")
+        raise ValueError(f"{pattern} names no column; write columns in braces, such as {{first}}.{{last}}")
     return parts
 
 

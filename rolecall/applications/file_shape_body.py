@@ -132,7 +132,7 @@ class FileShapeBody(Body):
     @field_validator("invert")
     @classmethod
     def yes_or_no(cls, fields: list[str]) -> list[str]:
-        return [_field(field, YES_NO_FIELDS, "{name} can invert") for field in fields]
+        return [_field(field, YES_NO_FIELDS, "{name} accepts only the fields") for field in fields]
 
     @field_validator("values")
     @classmethod
@@ -205,7 +205,7 @@ def _mapped_fields(columns: dict[str, str], content: Content) -> dict[str, str]:
         for header, field in columns.items()
     }
     if twice := repeated(mapped.values()):
-        raise broken(f"{twice} is mapped twice; remove one of the headers")
+        raise broken(f"Two headers are mapped to {twice}; remove one of them")
     if twice := repeated(same_header(header) for header in mapped):
         raise broken(f"Header {twice} is mapped twice; remove one")
     return mapped

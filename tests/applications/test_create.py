@@ -146,7 +146,7 @@ async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncCl
     [
         (
             {"columns": {"A": "Username", "B": "USERNAME"}},
-            ("columns", "Username is mapped twice; remove one of the headers"),
+            ("columns", "Two headers are mapped to Username; remove one of them"),
         ),
         (
             {"columns": {"Log On": "Username", "log-on": "Name"}},
