@@ -12,8 +12,8 @@ from rolecall.core import clock
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
 # The first rule that matches an identity decides; if it matches several, the account is disputed. A leaver's account
-# still belongs to the leaver, so only the weakest rule, names, requires an active identity. An e-mail that is not
-# confirmed matches only if nobody has it as a confirmed one (docs/decisions/0121).
+# still belongs to the leaver, so only the weakest rule, names, requires an active identity. An unconfirmed e-mail
+# matches only if it is not the confirmed e-mail of another person (docs/decisions/0121).
 _FITS = """
     told AS MATERIALIZED (
         SELECT a.number, lower(v.employee_id) AS employee_id, lower(v.email) AS email,
@@ -53,7 +53,7 @@ _MATCH = f"""{_FITS},
 
 
 async def take_turn(db: Db) -> None:
-    """Take the lock of account matching until the transaction ends, so that matchings run one after another."""
+    """Serialize account matching and the evaluation of duties: take their lock until the transaction ends."""
     await execute(db, "SELECT lock_matching()")
 
 
@@ -69,7 +69,7 @@ async def wait_for_turns(db: Db, now: datetime) -> datetime:
 
 
 async def match_imported(db: Db, import_number: int, now: datetime) -> None:
-    """Match the accounts that an import created or altered. The import must call this last in its transaction."""
+    """Match the accounts that an import created or altered. Call this late: the lock is held until the commit."""
     await take_turn(db)
     # Read the clock after taking the lock, so that matches are later than any review that was opened without them.
     now = max(now, clock.now())

@@ -19,9 +19,9 @@ from rolecall.core.errors import Invalid
 from rolecall.core.paging import Page, PastPage, WithoutData
 
 T = TypeVar("T")
-# SQL for a string that identifies the matches of all accounts at a moment: the strings of two moments differ if an
-# account changed its identity in between. The first match of an account is left out, because it also applies to earlier
-# times. A later correction of the past changes `matchings.number`, not this string.
+# SQL for a string that identifies the matches of all accounts at a moment. It differs between two moments if an account
+# changed its identity in between. The first match of an account is left out, because it also applies to earlier times.
+# A later correction of past matches changes `matchings.number` instead.
 MATCHES_THEN = """concat_ws(' ',
     (SELECT max(since) FROM past_matches WHERE since <= %(moment)s::timestamptz),
     (SELECT max(until) FROM past_matches WHERE until <= %(moment)s::timestamptz),
@@ -64,9 +64,9 @@ async def require_data(db: Db, application_id: UUID, as_of: datetime | None) -> 
 
 
 async def moment_after(db: Db, import_number: int) -> datetime:
-    """Return when the last finished import up to this number ended.
+    """Return the end of the last finished import with this number or a lower one.
 
-    A number higher than that of any import is refused: `20260301` is more likely a date without dashes.
+    Refuse a number higher than that of any import: `20260301` is more likely a date without dashes.
     """
     if import_number > (await fetch_value(db, "SELECT max(number) FROM application_imports") or 0):
         raise Invalid.on("asOf", f"No import has the number {import_number}; write a date as 2026-03-01")
@@ -83,7 +83,7 @@ async def moment_after(db: Db, import_number: int) -> datetime:
 
 
 async def with_missing(db: Db, found: Page[T], application_id: UUID | None, as_of: datetime | None) -> PastPage[T]:
-    """Add to a page the applications without data at that moment; raise Invalid if the only application has none."""
+    """Add to a page the applications without data at that moment; if `application_id` has none, raise Invalid."""
     missing: list[WithoutData] = []
     if application_id is not None:
         await require_data(db, application_id, as_of)
@@ -95,7 +95,7 @@ async def with_missing(db: Db, found: Page[T], application_id: UUID | None, as_o
 
 
 async def _without_data(db: Db, as_of: datetime, application_id: UUID | None = None) -> list[WithoutData]:
-    """List applications whose first import ended after this moment, with its end time; an id limits the list to one."""
+    """List all applications, or the given one, whose first import ended after this moment, with the time of its end."""
     # Round up to a whole second, so that a list as of the returned time has data.
     return await fetch_all(
         db,

@@ -1,9 +1,9 @@
 """Look up permissions and groups by the names that people write, in the catalogue of an application.
 
 Differences in case, white space and Unicode form are ignored if only one entry matches. The error message for an
-unknown name (`complaint`) may suggest similar names. If an application has imported no permissions (or no groups), any
-name of a permission (or group) is accepted. But `look_up_permissions` refuses a name that looks like a known name of
-the other kind.
+unknown name (`complaint`) may suggest similar names. If an application has imported no permissions, any name of a
+permission is accepted, and the same holds for groups. But `look_up_permissions` refuses a name that looks like a known
+name of the other kind.
 """
 
 import asyncio

@@ -139,7 +139,7 @@ BEGINS = f"""username_skeleton(username) >= username_skeleton(%(beginning)s)
 async def accounts_named(
     db: Db, application_id: UUID, page: int, beginning: str, match: Match | None = None
 ) -> Page[AccountItem]:
-    """List the accounts whose username has a prefix, ignoring case."""
+    """List the accounts whose username begins with `beginning`, ignoring case."""
     rows = f"""FROM (SELECT * FROM accounts WHERE application_id = %(application)s AND {BEGINS} OFFSET 0) AS a
                CROSS JOIN LATERAL (
                    SELECT * FROM account_versions v WHERE v.account_number = a.number AND {_THEN} LIMIT 1
@@ -316,7 +316,7 @@ async def permissions_of_groups(db: Db, group_ids: Sequence[UUID], as_of: AsOf =
     return await _permissions(
         db,
         "",
-        # The path starts with the group itself, which is the holder here.
+        # Leave out the first group of the path, which is the holder itself.
         """SELECT g.number, g.id, w.above, w.path[2:] || CASE WHEN w.above <> g.number THEN w.above END,
                   lower(w.during)
            FROM groups_above(ARRAY(SELECT number FROM groups WHERE id = ANY(%(ids)s)),

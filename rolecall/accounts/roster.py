@@ -205,7 +205,7 @@ async def _counted(
         items=f"SELECT {_COLUMNS.format(match='m')} {rows} ORDER BY a.list_key, x.username",
         **{**given, "search": " ".join((filters.search or "").split())},
         moment=moment,
-        # Stop at 1900, because the difference could be before the first year of datetime.
+        # Clamp to 1900: the difference could be before year 1, which datetime cannot represent.
         oldest=f"{max(moment, _FIRST_DAY + days) - days:%Y-%m-%dT%H:%M:%SZ}",
     )
 
