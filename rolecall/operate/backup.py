@@ -166,7 +166,7 @@ def _replacing(config: Config) -> Iterator[psycopg.Connection]:
     key = config.data_dir / _RESTORED_KEY
     with psycopg.connect(config.database_url or "", autocommit=True) as db:
         migrate.lock_migrations(db)
-        # Use one transaction, so that the schema `public` always exists: `_put_old_back` drops it.
+        # Use one transaction, so that the schema `public` always exists: otherwise `_put_old_back` could not drop it.
         with db.transaction():
             db.execute(f"ALTER SCHEMA public RENAME TO {migrate.ASIDE}")
             db.execute("CREATE SCHEMA public")
@@ -223,7 +223,7 @@ def _nobodys(info: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _put_back(archive: tarfile.TarFile, store: Store, file: KeptFile) -> None:
-    """Restore a file, if its checksum is the one in the database."""
+    """Restore a file; raise CannotRun if its checksum differs from the one in the database."""
     folder = store.folder / "incoming"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # `mkdir` gives parent folders the default mode; with the usual umask other users can read them.
@@ -258,7 +258,7 @@ def _opened(source: Path) -> Iterator[tarfile.TarFile]:
 
 
 def _member(archive: tarfile.TarFile, name: str) -> IO[bytes]:
-    """Open a member by its expected name; names in the archive never decide where data is written."""
+    """Open a member by its expected name. To prevent path traversal, no name in the archive decides where to write."""
     with suppress(KeyError):
         if content := archive.extractfile(name):
             return content

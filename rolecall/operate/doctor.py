@@ -21,7 +21,7 @@ from rolecall.scim_server import health as pushes
 from rolecall.sources import health as sources
 from rolecall.tokens import queries as tokens
 
-# Due times and expiry times are set by the clock of one machine and compared with the clock of another.
+# A larger difference shifts due times and expiry times: one machine sets them, another compares them with its clock.
 MOST_SKEW = timedelta(seconds=5)
 MOST_UNMATCHED_PERCENT = 10
 # An attempt takes at most 15 s and a lease 45 s, so a delivery that is overdue by minutes is not being sent.

@@ -1,4 +1,4 @@
-"""Metrics in Prometheus text format, read from the database, so that any API process can report for all processes."""
+"""Expose metrics in Prometheus text format, from the database, so that any API process can report for all processes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -33,7 +33,7 @@ class MetricType(StrEnum):
 
 
 class Bucket(msgspec.Struct, frozen=True):
-    """A histogram bucket: the count and total time of events above the previous bound and up to `within` seconds."""
+    """A bucket: the count and total time of events that took more than the previous bound, up to `within` seconds."""
 
     within: float
     count: int

@@ -1,7 +1,7 @@
 """Print the schema of a database as SQL, independent of the server and of how the database was created.
 
 Tables come with their constraints, indexes and triggers. Functions, procedures and views are listed under the file
-that defines them, each with a digest, so that a comparison of two schemas shows which of them differ.
+that defines them, each with a digest: a diff of two dumps shows which of these objects differ.
 """
 
 import hashlib
