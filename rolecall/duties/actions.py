@@ -79,8 +79,8 @@ async def delete_duty(db: Db, id: str) -> None:
         names = ", ".join(rule.name for rule in duty.rules)
         raise Conflict(f"Duty {duty.name} is used in rules ({names}): remove it from them first")
     if await queries.is_on_record(db, known):
-        raise Conflict(f"Past conflicts refer to the duty {duty.name}. Remove its patterns instead of the duty")
-    # duty_holders has no foreign key, because checking it would be slow when thousands of people get a duty.
+        raise Conflict(f"Past conflicts refer to the duty {duty.name}, so it must be kept. Remove its patterns instead")
+    # Delete the holders here: `duty_holders` has no foreign key, because checking one is slow for thousands of people.
     # Fires the trigger recheck_requests_on_delete in schema/access_requests.sql.
     await execute(db, "DELETE FROM duty_holders WHERE duty_id = %(id)s", id=known)
     await execute(db, "DELETE FROM duties WHERE id = %(id)s", id=known)
@@ -195,7 +195,7 @@ def _given(body: RuleChanges) -> dict[str, Any]:
 
 
 async def evaluate_waiting(db: Db, now: datetime) -> None:
-    """Evaluate the people whose matched accounts have changed since the last evaluation."""
+    """Evaluate the conflicts of people who gained or lost an account since the last evaluation."""
     # This runs every second, so return before the lock if nothing changed.
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities_to_evaluate)"):
         return

@@ -49,8 +49,8 @@ class AccessProposal(msgspec.Struct, frozen=True):
       lose the duty that it gives
     - `controls`: the gains that no earlier open request removes
 
-    A control duty prevents a conflict if the person holds it and neither `losses` nor `leaving` removes it, or if
-    `controls` or `returning` give it. `waiting` cannot give it, because those requests may be canceled.
+    A control duty prevents a conflict if the person keeps it despite `losses` and `leaving`, or if `controls` or
+    `returning` give it. `waiting` does not count, because those requests may be canceled.
     """
 
     identity_id: UUID | None
@@ -141,8 +141,8 @@ def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDu
 def _lost_controls(control: UUID | None, proposal: AccessProposal, held: _HeldDuties) -> frozenset[ProposedAccess]:
     """Return the losses that remove the control duty, if the person holds it or another open request would give it.
 
-    If the lost access is that of an account, the other request must give the same access. If it is that of a group, any
-    open request that gives the control duty counts.
+    In the second case, the loss of an account counts only if the other request gives the same access. The loss of a
+    group always counts.
     """
     promised = {key_of(each) for each, duties in proposal.waiting.items() if control in duties}
     return frozenset(
@@ -217,7 +217,7 @@ async def _rules_with(db: Db, gained: set[UUID], lost: set[UUID], people: set[UU
 
 async def _held(db: Db, proposals: Sequence[AccessProposal], rules: _Rules) -> list[_HeldDuties]:
     """Return for each proposal the duties that the person holds and those that they would keep."""
-    # Read the access only of people who would lose something: the others keep all their duties.
+    # Read access only for people who would lose something; all other people keep their duties.
     losing = {
         each.identity_id
         for each in proposals
@@ -275,7 +275,7 @@ def _keys(entry: DutyAccess) -> set[_Key]:
     groups = [*entry.path, *([entry.name] if entry.kind is EntitlementKind.GROUP else [])]
     whole: set[_Key] = {(there, True, group, None, "", group) for group in groups}
     if not entry.path:
-        # An open request names a membership `Group` if it was made before an import showed the group.
+        # Accept `Group` too: a request that was made before an import showed the group has this header.
         headers = {entry.header, *([GROUP_HEADER] if entry.kind is EntitlementKind.GROUP else [])}
         return whole | {(there, False, username, header, entry.section, entry.name) for header in headers}
     nested: set[_Key] = {(there, True, below, None, "", above) for below, above in pairwise(groups)}
