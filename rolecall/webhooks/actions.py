@@ -76,7 +76,7 @@ async def change_hook(db: Db, id: UUID, raw: Json, facts: Facts, config: Config)
 
 
 async def delete_hook(db: Db, id: UUID, now: datetime) -> None:
-    """Delete a hook with its secrets and callback URLs; its deliveries can still be read."""
+    """Delete a hook with its secrets; its deliveries can still be read, but accept no more callbacks."""
     await _lock(db, id)
     await execute(
         db,
@@ -181,7 +181,7 @@ async def resend_delivery(db: Db, id: str, now: datetime) -> None:
     await nudge(db, CHANNEL)
 
 
-# A delivery in flight keeps its lease.
+# A delivery in flight keeps its lease, so that it is not sent a second time meanwhile.
 _DUE_NOW = """status = 'Pending', step = 0, next_attempt_on =
     CASE WHEN lease IS NOT NULL AND next_attempt_on > %(now)s THEN next_attempt_on ELSE %(now)s END"""
 
@@ -219,7 +219,7 @@ async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime
     if (sha256,) in known:
         return False
     if len(known) >= CALLBACKS_A_DELIVERY:
-        # The limit is never lifted, so let the caller retry only after the end of the period for callbacks.
+        # The limit is never lifted, so `Retry-After` is the time until callbacks are closed.
         raise RateLimited(
             int((created + CALLBACK_OPEN_FOR - now).total_seconds()),
             f"A delivery accepts at most {CALLBACKS_A_DELIVERY} callbacks",

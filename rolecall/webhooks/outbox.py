@@ -119,7 +119,7 @@ _CLAIM = f"""
 
 
 async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> list[Claim]:
-    """Lease and return due deliveries, and begin their attempts. The calling code must have locked the hooks.
+    """Lease and return due deliveries, and record the start of their attempts. The hooks must be locked already.
 
     Take one delivery of each hook in turn (round robin). Reserve some slots for healthy hooks with nothing in flight,
     so that a busy or hanging hook causes no starvation.

@@ -47,7 +47,7 @@ class Outgoing:
         return aiohttp.ClientSession(
             connector=guarded_connector(scheme, self._allowed, self._threads, keepalive=_KEPT_OPEN),
             headers=_HEADERS,
-            # aiohttp rounds timeouts above this threshold up to whole seconds.
+            # aiohttp rounds timeouts above `ceil_threshold` up to whole seconds, so set it above this timeout.
             timeout=aiohttp.ClientTimeout(total=ATTEMPT_TAKES.total_seconds(), ceil_threshold=60),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,

@@ -21,7 +21,7 @@ def shown(secret: bytes) -> str:
 
 
 def signed_headers(id: UUID, now: datetime, body: bytes, keys: Iterable[bytes]) -> dict[str, str]:
-    """Return the headers with one signature per key; during a rotation either key verifies."""
+    """Return the headers with one signature per key, so that receivers can use either key during a rotation."""
     timestamp = str(int(now.timestamp()))
     content = f"{id}.{timestamp}.".encode() + body
     signatures = (base64.b64encode(hmac.digest(key, content, "sha256")).decode() for key in keys)
