@@ -48,7 +48,7 @@ def columns_of(body: IdentityFields) -> dict[str, object]:
 
 
 def _is_given(body: IdentityFields, field: str) -> bool:
-    """Return whether a body sets a field; None means not set, except an explicit None that removes the supervisor."""
+    """Return whether a body sets a field. None means not set, but an explicit None removes the supervisor."""
     return getattr(body, field) is not None or (field == "supervisor_id" and field in body.model_fields_set)
 
 
