@@ -170,7 +170,7 @@ class _Applying:
             parts = {part: given.pop(part) for part in ("source", "carrier") if part in given}
             for part in [part for part, content in parts.items() if content is None]:
                 del parts[part]
-                # Remove a source or carrier before the other changes, which it could prevent: an application with a
+                # Remove a source or carrier first, because it could prevent the other changes: an application with a
                 # source cannot have file locations, and one with a carrier cannot be an identity source.
                 if known:
                     await self._write_part(known, part, None)

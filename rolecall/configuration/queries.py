@@ -191,7 +191,7 @@ async def rule_entries(db: Db, name: str | None = None) -> list[DutyRuleEntry]:
 
 
 async def entitlement_id(db: Db, application_id: str, entry: Json) -> UUID | None:
-    """Return the id of the group, or of the permission with its header and section, that an entry names."""
+    """Return the id of the entitlement that an entry names: a group, or a permission with its header and section."""
     found: UUID | None = await fetch_value(
         db,
         """SELECT id FROM entitlements WHERE application_id = %(application)s

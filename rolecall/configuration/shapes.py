@@ -156,7 +156,7 @@ class EntitlementEntry(msgspec.Struct, omit_defaults=True):
 
 
 class ReviewTemplateEntry(msgspec.Struct, rename="camel"):
-    """A review that repeats. The date of the next one is omitted, because the worker advances it."""
+    """A template of a recurring review, without the date of the next review, because the worker advances it."""
 
     name: str
     every_months: int
