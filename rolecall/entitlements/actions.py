@@ -65,12 +65,12 @@ async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> 
         return f"Entitlement with id {former} not found"
     [(kind, application_id, is_present, comes_back, is_taken)] = rows
     if (kind, application_id) != (entitlement.kind, entitlement.application.id):
-        return f"Same as must name a {entitlement.kind.lower()} of {entitlement.application.name}"
+        return f"The former entitlement must be a {entitlement.kind.lower()} of {entitlement.application.name}"
     if comes_back:
-        return "Same as must not be this entitlement or one of its later names"
+        return "The former entitlement must not be this entitlement or one of its later names"
     if is_present:
-        return "Same as must name an entitlement that the last import no longer shows"
-    return "Same as must name an entitlement that is not already the former name of another one" if is_taken else None
+        return "The former entitlement must be one that the last import no longer shows"
+    return "The former entitlement is already recorded for another one; choose another" if is_taken else None
 
 
 async def _take_over(db: Db, id: UUID, former: UUID) -> None:

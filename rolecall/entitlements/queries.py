@@ -171,8 +171,8 @@ def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
 async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[EntitlementItem]:
     """Find entitlements with filters that no stored list supports, for example a part of the name.
 
-    Archived applications, which the stored lists include, are left out, unless the filter names one. The total is
-    counted for each call, so the cost grows with the catalogue.
+    Unlike the stored lists, leave out archived applications, unless the filter names one. The total is counted for
+    each call, so the cost grows with the catalogue.
     """
     if page == EVERYTHING:
         rows, values = rows_that_match(filters, _JOINS)
@@ -206,8 +206,8 @@ async def suggested(
 ) -> list[EntitlementItem]:
     """Return the first 20 entitlements whose name contains `words`, without holder counts.
 
-    Search the given applications or, without any, all. Skip the entitlements in `left_out` and, unless exactly one
-    application is given, those of archived applications.
+    Search the given applications, or all if none is given. Skip the entitlements in `left_out`. Also skip those of
+    archived applications, unless exactly one application is given.
     """
     # Compare a single application with `=`, which an index in the order of the list supports.
     one = next(iter(application_ids)) if len(application_ids) == 1 else None

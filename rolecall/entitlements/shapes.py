@@ -70,10 +70,10 @@ class GivingGroup(msgspec.Struct, frozen=True):
 
 
 class EntitlementDetail(EntitlementItem, rename="camel"):
-    """One entitlement. `isPresent` says whether the last import shows it; `importedRiskRating` ignores the override.
+    """One entitlement. `isPresent` says whether the last import shows it. `importedRiskRating` ignores curated ratings.
 
-    For a group, `parents` are the groups above it, nearest first, and `cycle` names the groups that contain each other
-    if the group is one of them. After a rename, `sameAs` is the former entitlement, and `renamedTo` is the new one.
+    For a group, `parents` are the groups above it, nearest first. If the group is in a cycle of nested groups, `cycle`
+    names the groups of the cycle. After a rename, `sameAs` is the former entitlement, and `renamedTo` is the new one.
     """
 
     is_present: bool

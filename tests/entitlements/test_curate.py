@@ -245,9 +245,9 @@ async def test_denied_permission_does_not_raise_the_rating_of_a_group(client: ht
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("itself", "Same as must not be this entitlement or one of its later names"),
-        ("present", "Same as must name an entitlement that the last import no longer shows"),
-        ("permission", "Same as must name a group of Ledger"),
+        ("itself", "The former entitlement must not be this entitlement or one of its later names"),
+        ("present", "The former entitlement must be one that the last import no longer shows"),
+        ("permission", "The former entitlement must be a group of Ledger"),
         ("unknown", "Entitlement with id 00000000-0000-4000-8000-000000000000 not found"),
         ("nonsense", "Same as must be a GUID"),
     ],
