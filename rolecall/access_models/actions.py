@@ -148,7 +148,7 @@ async def _as_stored(db: Db, body: B) -> B:
     given = body.access or []
     groups = [(each.application_id, name) for each in given for name in each.groups]
     permissions = [(each.application_id, asked.key) for each in given for asked in each.permissions]
-    # The lookups return their results in the order of the names.
+    # The lookups return one result for each name, in the same order, so `next` finds the result of each.
     group = (found.name.permission for found in await look_up_groups(db, groups))
     permission = (found.name for found in await look_up_permissions(db, permissions))
     access = [
