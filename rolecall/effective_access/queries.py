@@ -35,8 +35,8 @@ from rolecall.work_items.shapes import PersonReference
 
 # A time after every stored time, used as the end of open periods and as the time of queries about the present.
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
-# The key of granted access in requests and models: application, whether the access is to a group, header, section and
-# permission. The header of a group is left out, because imports may change it.
+# The key of access in requests and models: (application, is group, header, section, permission). For a group, the
+# header is left out, because imports may change it.
 Given = tuple[UUID, bool, str, str, str]
 # The first and the last moment of a period.
 Span = tuple[datetime, datetime]
@@ -264,9 +264,9 @@ GRANTING_REQUESTS = f"""
     ORDER BY g.list_key"""
 
 
-# The models that matched people at some time from `begin` to `as_of`, with every grant of a version that was in effect
-# in this period, and the name of the latest such version. A grant also covers later names of its entitlement. Grants
-# are read once per model, not once per person.
+# The models that matched people at some time from `begin` to `as_of`, with the grants of all versions that were in
+# effect in this period, each from the latest version that has it. A grant also covers later names of its entitlement.
+# Grants are read once per model, not once per person.
 GRANTING_MODELS = """
     WITH matched AS MATERIALIZED (
         SELECT identity_id, model_id FROM access_model_members WHERE {people} AND since <= %(as_of)s
