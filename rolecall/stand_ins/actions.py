@@ -26,7 +26,7 @@ async def create_stand_in(db: Db, caller: Caller, raw: Json, facts: Facts) -> St
     known = await identities.with_mentioned_identities(db, facts, raw)
     body = check(StandInBody, raw, known)
     person = body.identity_id or own
-    # For a token without an owner, `own` is the id of the token.
+    # For a token without an owner, `own` is the id of the token, not of a person.
     if body.identity_id is None and not await fetch_value(db, "SELECT true FROM identities WHERE id = %(id)s", id=own):
         raise Invalid.on("identityId", _NO_PERSON)
     if person != own and Scope.CONFIG_MANAGE not in caller.scopes:
@@ -104,7 +104,7 @@ async def _overlapping(db: Db, person: UUID, body: StandInBody, facts: Facts) ->
 
 
 async def _is_represented(db: Db, person: UUID, body: StandInBody, now: datetime) -> bool:
-    """Return whether the person stands in for the new stand-in in this period, directly or through others."""
+    """Return whether the person already represents the chosen stand-in in this period, directly or through others."""
     return bool(
         await fetch_value(
             db,
