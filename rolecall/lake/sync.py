@@ -30,7 +30,7 @@ _FILE_BYTES = 32 * 1024 * 1024
 # JSON contains no control characters, so with these delimiters nothing is quoted and each line is a row.
 _LINES = r"(FORMAT csv, DELIMITER E'\x01', QUOTE E'\x02')"
 _LOCK = "hashtext('lake'), 0"
-# Promotion of a standby and point-in-time recovery reuse transaction ids, but on another timeline.
+# Include the timeline: promotion of a standby or point-in-time recovery begins a new one, which reuses transaction ids.
 _SNAPSHOT = """
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS position,
        format('rolecall-%s-%s-%s', (SELECT system_identifier FROM pg_control_system()),
@@ -84,7 +84,7 @@ def location(lake: str, name: str) -> str:
 
 @contextmanager
 def _written(lake: str) -> Iterator[None]:
-    """Raise CannotRun, with the name of the lake, for errors of the library that writes the lake."""
+    """Convert errors of writing to CannotRun, with the location of the lake."""
     try:
         yield
     except (OSError, DeltaError) as error:
@@ -146,8 +146,8 @@ class _LakeCopy:
         return self._synced(DeltaTable(self.place), 0)
 
     def _merge(self, target: DeltaTable, since: int) -> None:
-        """Insert or update the rows of transactions that are possibly missing from the last snapshot."""
-        # `xid` has no order, because ids wrap around; `age` is the distance to the current transaction.
+        """Insert or update the rows of all transactions that the last snapshot may have missed."""
+        # Compare ages (distances to the current transaction): `xid` has no order, because ids wrap around.
         frames = self._frames(self.table.statement(f"age(t.xmin) <= age('{since:d}'::xid8::xid)"))
         first = next(frames, None)
         if first is None:
@@ -219,7 +219,7 @@ class _LakeCopy:
 
 
 def _record(lake: str, snapshot: LakeSnapshot, done: list[Synced]) -> None:
-    """Append a row with the versions of all tables that come from this snapshot."""
+    """Append a row that records which version of each table belongs to this snapshot."""
     row = {
         "synced_on": [clock.now()],
         "database": [snapshot.database],

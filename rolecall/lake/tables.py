@@ -1,7 +1,7 @@
 """Define the tables of the lake.
 
-Each is a copy of one table of the database: the id of the transaction that wrote a row shows whether the lake already
-has the row. Other tables are joined only to translate numbers to ids, which never change.
+Each copies a single table of the database, because changed rows are found by the id of the transaction that wrote them.
+Other tables are joined only to translate numbers to ids, which never change.
 """
 
 from collections.abc import Mapping
