@@ -94,7 +94,7 @@ def seal_of(heads: Sequence[Head]) -> str:
 def heads_broken(heads: Sequence[Head], checkpoints: Sequence[Checkpoint]) -> list[Break]:
     """Return a break for each chain that is unknown, has no checkpoint, or has a head that differs from its checkpoint.
 
-    The same transaction writes the head and the checkpoint of a chain.
+    The same transaction writes the head and the checkpoint of a chain, so they must agree.
     """
     ends = {head.chain: (head.number, head.hash) for head in heads}
     kept = {checkpoint.chain: checkpoint.seen for checkpoint in checkpoints}
