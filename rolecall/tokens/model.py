@@ -19,7 +19,7 @@ PREFIX = "rct"
 OWNER_LEFT = "The person who created this token is no longer active; ask an administrator for another token"
 
 _ALPHABET = string.digits + string.ascii_letters
-# A secret has 190 random bits, so a fast hash protects it. Six characters can express every CRC-32.
+# A secret has 190 random bits, so a fast hash is enough to protect it. Six characters can express every CRC-32.
 _PUBLIC, _SECRET, _CHECKSUM = 12, 32, 6
 
 
