@@ -21,7 +21,7 @@ async def change_settings(db: Db, raw: Json, facts: Facts) -> Settings:
     given = body.model_dump(exclude_none=True)
     if body.custom_fields is not None:
         given["custom_fields"] = _merged(settings.custom_fields, body.custom_fields)
-    # `model_dump` has turned the nested bodies into dicts, but the settings consist of structs.
+    # Convert the nested bodies, because `model_dump` has turned them into dicts and the settings consist of structs.
     if body.approval_policy is not None:
         given["approval_policy"] = [ApprovalRule(**rule.model_dump()) for rule in body.approval_policy]
     if body.guard is not None:

@@ -16,7 +16,10 @@ class CustomField(msgspec.Struct, frozen=True):
 
 
 class Guard(msgspec.Struct, frozen=True, rename="camel"):
-    """The limits of an import. An import that would change more is held until a person decides."""
+    """The limits of an import. An import that would change more is held until a person decides.
+
+    A limit applies only to kinds of records, such as accounts, that had at least `minCount` records before the import.
+    """
 
     max_removed_percent: float = 20
     max_new_percent: float = 50
