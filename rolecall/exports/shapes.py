@@ -19,7 +19,7 @@ class ExportCaller(msgspec.Struct):
 class ExportItem(msgspec.Struct, rename="camel"):
     """The manifest of an export. The row count and byte count are null until the export has ended.
 
-    The digest is null unless the export is complete.
+    Only a complete export has a digest.
 
     `noDataBefore` names the applications that had no import yet at the requested time.
     `reportId` is the report that was run, and `location` is the file that a schedule writes.
