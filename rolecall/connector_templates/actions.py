@@ -39,7 +39,7 @@ async def save_template(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
                 now=facts.now,
             )
     except UniqueViolation:
-        # The index ignores case, and another transaction may have taken the name since the query.
+        # Unlike the query above, the index ignores case. Another transaction may also have taken the name meanwhile.
         raise _taken(body.name) from None
     if not saved:
         raise Invalid.on("applicationId", NO_FILES)
