@@ -212,7 +212,7 @@ def _several(paths: str | Path | Sequence[str | Path]) -> Sequence[str | Path]:
 def upload(application_id: Id, files: Files, patience: float) -> Flow[answers.NewImport]:
     """Upload `files`, a mapping from file group names (in any case) to paths; return the staged import."""
     application = yield from perform(calls.get_application(application_id), patience)
-    # Uploads name file groups by their ids.
+    # An upload needs the ids of its file groups.
     groups = {group.name.casefold(): group for group in (application.connector and application.connector.files) or ()}
     if unknown := [name for name in files if name.casefold() not in groups]:
         known = ", ".join(group.name for group in groups.values()) or "no file groups"

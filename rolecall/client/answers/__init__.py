@@ -1,4 +1,4 @@
-"""Define response types. For newer versions of the service, unknown fields are ignored and enums are plain text."""
+"""Define response types. They ignore unknown fields and keep enums as text, so that newer services work too."""
 
 from rolecall.client.answers.access import *  # noqa: F403
 from rolecall.client.answers.administration import *  # noqa: F403

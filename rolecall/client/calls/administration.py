@@ -63,7 +63,7 @@ def rotate_secret(webhook_id: Id) -> Call[answers.WebhookWithSecret]:
 
 
 def recover_webhook(webhook_id: Id, since: When) -> Call[answers.Webhook]:
-    """Resend deliveries that have not succeeded, except tests, if they were created since the given time."""
+    """Resend the undelivered deliveries that were created since the given time, except tests."""
     return describe.post(answers.Webhook, "/api/webhooks/{}/recover", webhook_id, since=since)
 
 
@@ -295,7 +295,7 @@ def delete_report(report_id: Id) -> Call[None]:
 
 
 def run_report(report_id: Id, *, format: str | None = None, filters: Json | None = None) -> Call[bytes]:
-    """Run a report and get the file; `filters` override the filters of the report with the same names."""
+    """Run a report and get the file; `filters` replace the filters of the same names in the report."""
     given = {"format": format, "filters": filters}
     body = {name: value for name, value in given.items() if value is not None}
     return describe.call("POST", bytes, "/api/reports/{}/run", report_id, body=body)
