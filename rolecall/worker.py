@@ -165,7 +165,7 @@ async def match_accounts(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 async def evaluate_conflicts(pool: Pool, _: Config, now: datetime) -> bool:
-    """Evaluate the conflicts of people who gained or lost an account by matching."""
+    """Evaluate the conflicts of people who gained or lost an account, by matching or by a pin."""
     async with pool.connection() as db, transaction(db, "conflicts"):
         await evaluate_waiting(db, now)
     return False
