@@ -23,7 +23,7 @@ question something that a file does not say; a person must answer it, and import
 The modules:
 parts.py         one content of a file, and the view of a file that the rules use
 choices.py       keys and values of answers to open questions
-as_access.py     further columns that are read as groups or permissions, because a person says so
+as_access.py     columns that a person chooses to read as groups or permissions
 draft_answers.py a person's decisions about columns, values and open questions of a draft
 draft_access.py  a person's decisions about columns that may be access
 """

@@ -1,4 +1,4 @@
-"""Read a further column of a file as groups or permissions, or as their place or level, because a person says so."""
+"""Read a column as groups or permissions, or as their place or level, if a person chooses to."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -82,7 +82,7 @@ def _scoped(file: FileProposal, parts: Sequence[_Part], column: ColumnAccount) -
     """Return the memberships and their group column if `column` may say where the groups apply, else None."""
     part = next((each for each in parts if each.shown.content == Content.MEMBERSHIPS), None)
     is_listed = any(each.content == Content.GROUPS for each in file.contents)
-    # The values of two lists inside a record do not correspond to each other.
+    # A column inside a list cannot say where groups apply: its values do not correspond to those of another list.
     if part is None or is_listed or column.may_be_access != Sign.NAMES or "[" in column.header:
         return None
     group = next((header for header, field in part.section["columns"].items() if field == "Group"), None)
@@ -105,7 +105,7 @@ def scope_by(file: FileProposal, column: ColumnAccount, section: Callable[[int],
 
 
 def _can_describe(part: _Part, field: str) -> bool:
-    """Return whether a column contains the permissions (unlike in a matrix), and none is read as `field` yet."""
+    """Return whether the permissions are in a column (unlike in a matrix), and `field` is not read yet."""
     read = {*part.section["columns"].values(), *part.section["shape"].get("join", {})}
     return "Permission" in read and field not in read and "unpivot" not in part.section["shape"]
 
@@ -134,7 +134,7 @@ def read_as(
     section: Callable[[int], Json],
     taken: Sequence[Content],
 ) -> None:
-    """Read a further column as groups or permissions: update `file` and its sections in the draft in place.
+    """Read a column as groups or permissions: update `file` and its sections in the draft in place.
 
     If the content already reads a column and cannot read both, this column replaces it. Columns of an `unpivot` are not
     replaced: raise Invalid if this column cannot be added to them.
@@ -254,8 +254,8 @@ def _blank(shape: Json, words: Sequence[str]) -> None:
 def _field_of_cells(part: _Part, field: str, sign: Sign) -> str:
     """Return the field that the cells of a column are read as.
 
-    It is `field` if the cells contain names. If the header names the permission, as in a matrix, it is Access for ticks
-    that are not beside levels, and Value for all other cells.
+    It is `field` if the cells contain names. If the header names the permission, as in a matrix, it is Access for
+    ticks and Value for other cells; ticks beside columns of levels are read as Value too.
     """
     across = part.section["shape"].get("unpivot", {})
     is_matrix = across.get("headers") == field == "Permission" and across["cells"] in ("Access", "Value")

@@ -1,4 +1,4 @@
-"""Apply a person's decisions about columns of a draft that may contain access, and find the contents they are about."""
+"""Apply a person's decisions about columns of a draft that may contain access; find the contents of a draft."""
 
 import re
 from collections.abc import Callable

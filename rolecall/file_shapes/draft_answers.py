@@ -25,7 +25,7 @@ SEPARATORS = {
 }  # fmt: skip
 # Fields whose column a question may ask for.
 FIELDS_ASKED = ("Username", "Active", "Status", "Permission", "Locked")
-# The decisions with which a file is proposed again, by the keys of the answers.
+# Maps the key of an answer after which a file must be proposed again to the name of the decision.
 _AGAIN = {HEADER_LINE: "header_line", ROWS: "rows", CONTENT: "content"}
 # The key of an answer that changes nothing; its value is the text of the question.
 KEEP = "keep"
@@ -95,7 +95,7 @@ def _changes_nothing(choice: ProposedChoice) -> bool:
 def _has_proposal(key: str, shape: Json) -> bool:
     """Return whether a question with this key has a proposed answer.
 
-    Only questions about a word may have none: those about words that `values` does not contain.
+    Only a question about a word may have none: if `values` does not contain the word.
     """
     field, _, word = key.removeprefix("values.").partition(".")
     return not key.startswith("values.") or not word or word in (shape.get("values") or {}).get(field, {})

@@ -224,7 +224,7 @@ def _show_answer(part: ContentProposal, choice: ProposedChoice) -> None:
         other = None if each.field == field else each.field
         each.field = field if each.header == choice.value else other
     for each in part.columns if choice.key == GROUPS else []:
-        # Patterns divide the values of this column between Username and Group.
+        # This column is no longer one field: patterns divide its values between Username and Group.
         each.field = None if choice.value.startswith(f"{each.header}{SEPARATOR}") else each.field
 
 
@@ -256,7 +256,7 @@ async def _show_again(db: Db, id: UUID, body: Json, proposal: ProposalDetail, st
         file, section = proposal.files[place.file], section_at(body, proposal, place)
         part.shape = section["shape"]
         sample = stored_sample(store, stored[file.name].location, file.name, stored[file.name].size)
-        # A proposal shows the default encoding as utf-8.
+        # None means the default encoding, which a proposal shows as utf-8.
         encoding = None if file.encoding == "utf-8" else file.encoding
         # If a person chose to read a column as access, an account may have one row for each grant.
         is_per_grant = part.content == Content.USERS and any(

@@ -64,7 +64,7 @@ class Part(msgspec.Struct):
 
     @property
     def holder(self) -> str | None:
-        """Return the column that is mapped to the username, or else that in the last placeholder of its pattern."""
+        """Return the last column in the pattern of the username or, without a pattern, the column mapped to it."""
         if pattern := self.shape.get("join", {}).get("Username"):
             return columns_in(pattern)[-1]
         return self.fields["Username"].header if "Username" in self.fields else None
@@ -83,7 +83,7 @@ class Part(msgspec.Struct):
 
 
 def fallback_in(pattern: str) -> str | None:
-    """Return the column at the end of a pattern, `|or(column)`, or else None."""
+    """Return the fallback column at the end of a pattern, as in `|or(column)`; None if there is none."""
     otherwise = _OTHERWISE.search(pattern)
     return otherwise[1] if otherwise else None
 
@@ -199,7 +199,7 @@ def without_prefix(view: View, fields: dict[str, Meaning], shape: dict[str, Any]
     if values and all(_PREFIXED.match(value) for value in values):
         fields.pop("Username")
         shape.setdefault("join", {})["Username"] = f"{{{holder.header}|after(:)}}"
-        evidence.append(f"{holder.header} begins with a kind, such as {values[0]}: the name follows the colon")
+        evidence.append(f"Values of {holder.header} have a prefix, as in {values[0]}; the username follows the colon")
     elif filters := login_behind_name(values):
         fields.pop("Username")
         shape.setdefault("join", {})["Username"] = f"{{{holder.header}{filters}}}"

@@ -113,7 +113,7 @@ class Understood(msgspec.Struct):
     statements: list[str] = []
     # Details in which rows of one account differ. They are not kept, because an import would reject such rows.
     differing: list[str] = []
-    # The usernames with the number of their rows; None without usernames or without the whole file.
+    # The usernames with the number of their rows; None if there are none, or if the file was read only in part.
     usernames: dict[str, int] | None = None
 
 

@@ -73,7 +73,7 @@ def test_column_with_the_name_of_the_field_is_asked_about(tmp_path: Path) -> Non
     text = "Login,Email,App,Access,App 2,Access 2\nada,a@x.org,SAP,Yes,CRM,No\nbob,b@x.org,SAP,Yes,,\n"
 
     assert asked(tmp_path, export=text) == [
-        "Access cannot be read beside columns with numbers; name it Access 1. Import without it?"
+        "Access cannot be read beside columns with numbers; rename it to Access 1. Import without it?"
     ]
 
 

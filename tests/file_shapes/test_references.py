@@ -111,7 +111,7 @@ def test_groups_of_one_name_in_several_folders_are_asked_about(tmp_path: Path) -
 
     assert question.text == (
         "Several groups have the same name: cn=admins,ou=db,dc=x, cn=admins,ou=web,dc=x. "
-        "Are those of one name one group?"
+        "Are groups with the same name one group?"
     )
 
     answer(group["shape"]["contents"][0], question.choices[1])

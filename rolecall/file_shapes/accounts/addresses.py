@@ -17,7 +17,7 @@ _PARTS = {"city", "town", "zip", "zipcode", "postal", "postcode", "postalcode", 
           "ciudad", "ville", "strasse", "ort", "suburb", "region"}  # fmt: skip
 # Words in headers of addresses. A state with such a word is part of an address, unless a value is a word for a status.
 _KINDS = {"address", "addr", "billing", "shipping", "mailing", "postal", "home", "residence"}
-# Words in headers of addresses of another kind.
+# Words in headers of addresses that are not postal addresses.
 _OTHER_ADDRESSES = {"mail", "email", "ip", "mac", "web", "url"}
 # Words in headers of statuses.
 _OF_ACCOUNTS = {"user", "account", "login", "employee", "employment", "worker", "lifecycle", "member"}
@@ -67,7 +67,8 @@ def ask_for_addresses(view: View, part: Part, field: str) -> None:
 def _is_of_address(state: Profile, columns: Iterable[Profile]) -> bool:
     """Return whether a state is part of an address: its header or its values say so, or the columns beside it.
 
-    The columns beside it do not suffice if the header is about accounts, or if a value may be a status or has digits.
+    The columns beside it do not suffice if the header is about accounts, or if a value may be a status, or has a digit
+    or an underscore.
     """
     if _is_certain(state):
         return True

@@ -15,7 +15,7 @@ from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 _LAST_DAY = re.compile(
-    # In names of database columns, other words and abbreviations may stand between, as in END_EFFECTIVE_DT_TM.
+    # Names of database columns may have other words between end and date, as in END_EFFECTIVE_DT_TM.
     r"(?<![^\W\d_])(?:end(?:ed|s)?|terminat[a-z]{0,40}|expir[a-z]{0,40})"
     r"(?:[ ._-]+(?:effective|eff|validity|valid|period|service|employment|contract|account|user)){0,2}"
     r"[ ._-]+(?:date|datetime|dt|dtm|dttm|day|tm|time|timestamp|ts)(?![a-z])|"
@@ -62,7 +62,7 @@ def end_after(view: View, part: Part, field: str) -> None:
         part.evidence.append(f"{column.header} is the last day: rows with a date before today are not active")
     elif column is not None:
         part.evidence.append(
-            f"{column.header} may be the last day, but its date format is not clear; it is kept unchanged"
+            f"{column.header} may be the last day, but its date format is not clear, so no status is read from it"
         )
 
 
@@ -84,8 +84,8 @@ def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] 
 def ended_beside(view: View, part: Part, field: str, status: str) -> None:
     """Read accounts or people as inactive after their last day.
 
-    If the status of some of them does not mean inactive, ask whether they are still active. If the order of day and
-    month is not clear, ask for it instead.
+    If the last day of some has passed, but their status does not mean inactive, ask whether they are still active. If
+    the order of day and month is not clear, ask for the order instead.
     """
     if (found := last_day_beside(view, part, status)) is None:
         _ask_for_order(view, part, field, status)

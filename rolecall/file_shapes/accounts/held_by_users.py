@@ -68,7 +68,7 @@ def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list
     lists = one_for_each_object(lists)
     lists = sorted(lists, key=_rank_of_list)
     held, numbered = held_together(lists), numbered_groups(everything)
-    # A list of roles with places has a record for each entry, so no other column can be read with it.
+    # Read a list of roles with places alone: each entry becomes a record, so no other column can be read with it.
     held = next(([each] for each in held if scope_of(view, each)), held)
     granted = [each for each in view.profiles if _lists_permissions(each, users.fields)][:1]
     read = numbered or [each.header for each in held]
@@ -81,7 +81,7 @@ def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list
         _listed_permissions(users, each) for each in granted
     ]
     parts += [_permissions_across(users, ticked)] if ticked else []
-    # Do not keep these columns as metadata of the account, because it would change with each membership.
+    # Do not keep these columns as metadata: the metadata of an account would change with each membership.
     users.ignore([*read, *(each.header for each in [*granted, *ticked])])
     return [*parts, *(_held_in_pairs(everything, users, beside.pairs) if beside.pairs else [])]
 
@@ -172,7 +172,7 @@ def _are_leveled(profile: Profile) -> bool:
 def _is_not_held(profile: Profile) -> bool:
     """Return whether a column does not show which groups the account is in.
 
-    Such a column has the origin of groups, or metadata, or who looks after the account. Or it has a default, maximum,
+    Such a column has the origin of groups, metadata, the group that looks after something, or a default, maximum,
     former, requested or new group.
     """
     words = words_of(profile.header)

@@ -44,8 +44,8 @@ _OF_ONE = {"Name", "First Name", "Last Name", "Email", "Employee ID"}
 _NAMED = ("Name", "First Name", "Last Name", "Email")
 # A login is built from a name if it contains this many letters from the beginning of the name.
 _BEGINNING = 3
-# A column contains logins if at least this many rows have names of a person, and in at least this share of these rows
-# the value is built from the names.
+# A column contains logins if at least this many rows name a person, and if the values of at least this share of these
+# rows are built from the names.
 _LEAST_PEOPLE, _NEARLY_ALL = 2, 0.8
 PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
 
@@ -107,7 +107,8 @@ def _repeated_username(
 ) -> str | None:
     """Return the column whose header certainly means the username, if the rows with the same username are one account.
 
-    These rows have the same status and the same name, address or employee ID. Other columns that differ are left out.
+    These rows agree in all columns that are read, one of which identifies a person, and there are fewer than two rows
+    for each username on average. Leave out the other columns in which the rows differ.
     """
     username = fields.get("Username")
     if username is None or username.score < _CERTAIN:
@@ -150,25 +151,25 @@ def _ask_for_username(view: View, fields: dict[str, Meaning], key: str | None) -
 
 
 def _may_name_accounts(profile: Profile) -> bool:
-    """Return whether values may be usernames: neither yes and no, states, dates nor secrets."""
+    """Return whether a column may have usernames: its values are not just yes and no, statuses, dates or secrets."""
     is_state = profile.ticks or profile.statuses == 1 or profile.is_dated
     return bool(profile.values) and not (is_state or profile.is_secret or profile.is_useless)
 
 
 def _is_about_accounts(view: View, key: str) -> bool:
-    """Return whether a header or the name of a JSON list shows that rows are accounts, or a header may be missing.
+    """Return whether a header or the name of a JSON list shows that the rows are accounts.
 
-    A status alone does not show it: tasks and orders have one too.
+    A status alone does not show it: tasks and orders have one too. Return True also if the file may have no header.
     """
-    # Prices and amounts are in lists of products and ledgers, in which a name is not that of a person.
+    # A file with prices or amounts usually lists products or ledger entries, and their names are not names of people.
     has_money = any(map(MONEY.search, view.table.headers))
-    # A key with a name may be that of a space or a project.
+    # Names beside a column `key` may be those of spaces or projects.
     is_named = names_of(key)[0] == "key"
     about = about_people(view) - ({"Active", "Name"} if has_money or is_named else {"Active"})
     may_lack_header = view.table.header_line is None and not view.table.format.startswith("JSON")
     if may_lack_header or view.table.is_doubtful or view.is_list_of_accounts or about:
         return True
-    # In JSON, a login beside the key shows it too: databases give each record an identifier of its own.
+    # In JSON, look for a login in all columns: the key may be an ID that a database gave the record.
     columns = view.profiles if view.table.format.startswith("JSON") else [view.by_header[key]]
     found = [each for each in meanings(Content.USERS, columns) if each.field == "Username" and each.score > _WEAK]
     others = _NAMING_OTHERS | (_IN_LEDGERS if has_money else set())
@@ -232,7 +233,7 @@ def choose_username(
     left_out = _keys_of_grants(view, fields) + _urls_beside_logins(view, fields)
     for header in [known] if known else [header for header in others if header not in left_out]:
         profile = view.by_header[header]
-        # A path such as accounts[].username gives a list, so it names several accounts.
+        # Skip a path such as accounts[].username: it gives a list, so it names several accounts.
         if not known and (not (profile.is_unique and profile.is_filled) or "[]" in header):
             continue
         other = next((field for field, meaning in fields.items() if meaning.header == header), None)
@@ -265,7 +266,7 @@ def _urls_beside_logins(view: View, fields: dict[str, Meaning]) -> list[str]:
 
 
 def _login_of_people(view: View, fields: dict[str, Meaning]) -> str | None:
-    """Return the header of another column whose logins are made of the names or e-mail addresses in the same rows."""
+    """Return the header of an unread column whose logins are made of the names or e-mail addresses in the same rows."""
     people = [view.by_header[fields[field].header] for field in _NAMED if field in fields]
     taken = {meaning.header for meaning in fields.values()}
     for profile in view.profiles:
@@ -281,7 +282,7 @@ def _login_of_people(view: View, fields: dict[str, Meaning]) -> str | None:
 
 
 def _names_person(profile: Profile) -> bool:
-    """Judge by the header or the capitals whether a column has names of people, such as preferred names."""
+    """Return whether the header or the capital letters of a column show names of people, such as preferred names."""
     words = words_of(profile.header)
     is_part = "name" in words and len(words) > 1 and not words & {"user", "login", "logon", "account"}
     return is_part or all(value.istitle() for value in profile.distinct)
@@ -308,7 +309,7 @@ def _repeats_users(view: View, fields: dict[str, Meaning]) -> bool:
 
 
 def _complete_name(view: View, fields: dict[str, Meaning], shape: dict[str, Any]) -> None:
-    """Fill blank names from another column of names, because directories have several."""
+    """Fill blank names from another column of names, because directories may have several such columns."""
     if (name := fields.get("Name")) is None or view.by_header[name.header].is_filled:
         return
     blank = [n for n, cell in enumerate(view.by_header[name.header].cells) if not cell.strip()]
@@ -364,7 +365,7 @@ def agree_on_username(view: View, users: Part, named: set[str]) -> bool:
 
 
 def _named_again(view: View, users: Part, named: set[str]) -> str | None:
-    """Return a column that has all these usernames and is unique among accounts that are not deleted.
+    """Return a column that has all usernames in `named` and is unique among accounts that are not deleted.
 
     Leave out the deleted accounts: systems that keep them may assign their usernames to other people.
     """
@@ -384,7 +385,7 @@ def _named_again(view: View, users: Part, named: set[str]) -> str | None:
 
 
 def overlap(profile: Profile, named: set[str]) -> float:
-    """Return the share of these names that a unique column has; 0 if the column is not unique."""
+    """Return how much a column and `named` overlap, from 0 to 1; 0 if the column is not unique."""
     # Compare with the smaller set, because a sample may lack some users or some holders.
     least = min(len(named), len(profile.distinct))
     return len(named.intersection(profile.distinct)) / least if least and profile.is_unique else 0.0

@@ -36,7 +36,7 @@ _ONLY_GROUPS = {
 # Classes of managed service accounts in Active Directory, such as msDS-GroupManagedServiceAccount.
 _SERVICE = re.compile(r"(?:group)?managed ?service ?account", re.IGNORECASE)
 KIND = {"type", "kind", "typ", "tipo"}
-# Headers of kinds such as U/G.
+# Headers of columns that say user or group, such as U/G.
 _BOTH = {"ug", "usergroup", "userorgroup"}
 _HELD = {"group", "role", "team", "entitlement", "permission", "privilege", "license", "access"}
 _TYPE_OF_HELD = re.compile(rf"(?:{'|'.join(sorted(_HELD))})(?:type|kind)")
@@ -121,8 +121,8 @@ def tells_holders(profile: Profile) -> bool:
 def holder_beside(view: View, kind: Profile) -> Profile | None:
     """Return the column with the holders that `kind` is about, such as Entitlement beside Entitlement Type, or None.
 
-    If there is a column of logins, return that one or None. Return it if no column is named like `kind`, the header of
-    `kind` is about what is held, such as Group Type, and the logins look like groups in rows whose kind is group.
+    If there is a column of logins, only this one can have the holders. It does if no column is named like `kind`, the
+    header of `kind` is about what is held, such as Group Type, and the logins agree with `kind` (`_are_told_apart`).
     """
     about = words_of(kind.header) - KIND
     if not tells_holders(kind) or not about:
@@ -162,11 +162,14 @@ def is_spaced(name: str) -> bool:
 
 
 def fields_of_grants(view: View, content: Content) -> dict[str, Meaning]:
-    """Return the fields of memberships or permissions; the holder is beside a column such as Entitlement Type."""
+    """Return the fields of memberships or permissions.
+
+    If a column such as Entitlement Type says what the holders are, read the username from the column of these holders.
+    """
     kinds = [each for each in view.profiles if tells_holders(each)]
     holders = {each.header: holder for each in kinds if (holder := holder_beside(view, each))}
     if not holders:
-        # A column that says user or group names no permission.
+        # Do not read a column that says user or group as the name of a permission.
         return view.fields(content, [each.header for each in kinds])
     kind, holder = next(iter(holders.items()))
     why = f"{kind} says that it names users and groups"
@@ -222,7 +225,7 @@ def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], 
     shape["join"] = {field: pattern for field, pattern in patterns.items() if pattern}
     if unread := [word for word in kind.distinct if not fits_filters(word)]:
         evidence.append(
-            f"Rows whose {kind.header} is {', '.join(unread)} are rejected: a shape cannot test these words"
+            f"Rows whose {kind.header} is {', '.join(unread)} are rejected, because patterns cannot contain these words"
         )
     names = f"{column} names" if other == column else f"{column} and {other} name"
     evidence.append(f"{names} users and groups; {kind.header} says which")

@@ -43,7 +43,7 @@ def find_people(view: View) -> list[Part]:
 
 
 def read_people(view: View, employed: Collection[str] = ()) -> list[Part]:
-    """Return the people of a file with employee IDs and names. `employed` has the fields by which it was recognized."""
+    """Return the people of a file with employee IDs and names. `employed` has the fields that are typical of HR."""
     fields = view.fields(Content.IDENTITIES)
     login, employee = view.fields(Content.USERS).get("Username"), fields.get("Employee ID")
     if employee is None:

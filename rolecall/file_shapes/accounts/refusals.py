@@ -58,7 +58,10 @@ def check_is_about_access(view: View) -> None:
 
 
 def _names_access(view: View) -> bool:
-    """Return whether a column certainly has users, groups or permissions, as in a matrix of approval limits."""
+    """Return whether a column certainly has users, groups or permissions.
+
+    A matrix of approval limits has such a column, so it is not rejected as business data, although it also has amounts.
+    """
     found = view.fields(Content.PERMISSIONS)
     return any(field in found and found[field].score > _SURE for field in ("Username", "Group", "Permission"))
 
@@ -69,13 +72,13 @@ def _sides_of_rule(view: View) -> tuple[str, str] | None:
     if any(map(is_about_person, headers)) or not any(words_of(header) & _OF_RULES for header in headers):
         return None
     named = [each for each in view.profiles if words_of(each.header) & _OF_SIDES and each.is_filled]
-    # More such columns are those of a matrix, or list the roles of something.
+    # Ignore files with more such columns: they are matrices, or list the roles of something.
     pairs = [(one, other) for one in named for other in named if _are_sides(one, other)] if len(named) <= _FEW else []
     return (pairs[0][0].header, pairs[0][1].header) if len(pairs) == 1 else None
 
 
 def _are_sides(one: Profile, other: Profile) -> bool:
-    """Return whether two columns are called like Role A and Role B, or Role and Conflicting Role, and never agree."""
+    """Return whether two columns are called like Role A and Role B, or Role and Conflicting Role, and always differ."""
     words, others = words_of(one.header), words_of(other.header)
     only, only_other = words - others, others - words
     is_named = any(only == {a} and only_other == {b} for a, b in _SIDES) and bool(words & others & _OF_SIDES)

@@ -287,7 +287,7 @@ def _end_beside_status(view: View, part: Part, active: Meaning) -> None:
     column = _dated(view, _REMOVED)
     if column is None or column.header == active.header:
         ended_beside(view, part, "Active", active.header)
-        # An end date that agrees with this status may say nothing else, such as an end of employment.
+        # Without a question, the end date agrees with this status and may only repeat it: do not add it to others.
         if len(part.questions) > asked:
             _end_beside_others(part, active.header, asked)
         return
@@ -306,7 +306,7 @@ def _end_beside_status(view: View, part: Part, active: Meaning) -> None:
 
 
 def _end_beside_others(part: Part, status: str, asked: int) -> None:
-    """Let the end date count beside the other status columns too that the first questions offer."""
+    """Add the end date to the other status columns that the first `asked` questions offer."""
     pattern, behind = part.shape.get("join", {}).get("Active", ""), f"|or({status})}}"
     if not pattern.endswith(behind):
         return

@@ -33,7 +33,7 @@ def ask_for_unread_locks(view: View, part: Part) -> None:
         if not locked or len(open) > _MOST_WORDS or not all(map(fits_filters, open)):
             continue
         if asked == _MOST_ASKED:
-            part.evidence.append(f"Further columns may say who is locked out, such as {column.header}")
+            part.evidence.append(f"More columns that are not read may say who is locked out, such as {column.header}")
             return
         unread = [word for word in column.distinct if word in open]
         _ask(part, column, locked, unread, "" if is_state else "|as(Yes)")

@@ -29,7 +29,7 @@ _NO_PERMISSION = {fold(word) for word in NOTHING_HELD}
 # A placeholder in brackets, such as `(No Group)` or `<not assigned>`.
 _PLACEHOLDER = re.compile(r"[(<\[](?:no|not|without)\b[^()<>\[\]]{0,60}[)>\]]", re.IGNORECASE)
 _LIKELY, _CERTAIN = 0.4, 0.9
-# The number of letters in which words such as Gruppe and Gruppenname agree.
+# Words are alike if this many of their first letters match, as in Gruppe and Gruppenname.
 _STEM = 5
 # More than half of the values.
 _MOSTLY = 0.5
@@ -208,7 +208,7 @@ class _Taken:
             self._kinds.setdefault(value, set()).add(names.kinds)
 
     def conflicts_with(self, names: _Names) -> bool:
-        """Return whether a column names the same groups in another way, or different groups with the same name."""
+        """Return whether a column may name the same groups in another way, or other groups with the same names."""
         others = [kinds for value in names.values for kinds in self._kinds.get(value, ())]
         if any(names.kinds.isdisjoint(kinds) for kinds in others):
             return True
@@ -248,9 +248,10 @@ def has_placeholders(groups: Profile, separator: str | None) -> bool:
 
 
 def ask_for_merged(part: Part, groups: Profile, what: str = "group") -> None:
-    """Ask whether blank cells below a group in the first column repeat it, as merged cells do. `what` is its kind.
+    """Ask whether a blank cell in the first column repeats the group above it, as in merged cells.
 
-    Ask only if no group occurs twice and the first row has a group: otherwise a blank cell means no group.
+    Ask only if no group occurs twice and the first row has a group: otherwise a blank cell means no group. `what` says
+    what the column has: groups or permissions.
     """
     if groups.position or groups.is_filled or not groups.is_unique or not groups.cells[0].strip():
         return
@@ -265,8 +266,8 @@ def ask_for_merged(part: Part, groups: Profile, what: str = "group") -> None:
 def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:
     """Leave out rows with a placeholder that means no group or, if `what` is "permission", no permission.
 
-    Also leave out rows with a blank group or permission, unless the cells are lists. A blank permission may mean all of
-    its section.
+    Also leave out rows with a blank group or permission, unless the cells are lists. Keep blank permissions beside a
+    section, because they may mean all permissions of the section.
     """
     separator = part.shape.get("split", {}).get(groups.header)
     nothing = GIVES_NOTHING if what == "group" else _NO_PERMISSION

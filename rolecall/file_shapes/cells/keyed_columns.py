@@ -1,4 +1,4 @@
-"""Find columns with JSON lists or with JSON objects that map names to access; ask about what is not read of them."""
+"""Find columns with JSON lists or with JSON objects that map names to access; ask about their unread parts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ _STATES = {
 }  # fmt: skip
 _HOLDERS = {"users", "members", "accounts", "principals", "people"}
 _MOST_NAMED, _MOST_INNER = 3, 3
-# Names of objects inside the entries of a list that are access, and of the members that name them.
+# Entries of lists may contain objects with these names, which are access. Members in `_NAMING` name such objects.
 _INNER = {"group", "role", "team", "permission", "entitlement", "profile"}
 _NAMING = ("displayname", "name", "principalname", "title", "id")
 _MOST_CELLS = 1_000
@@ -116,7 +116,7 @@ def _unread_texts(part: Part, column: Profile) -> dict[str, list[str]]:
 
 
 def ask_for_inner_access(view: View, parts: Sequence[Part]) -> list[OpenQuestion]:
-    """Return a question about columns with JSON objects that have groups or permissions, which are not read.
+    """Return a question about unread groups or permissions in columns with JSON objects.
 
     There is one question for all columns: questions with the same choice are answered together.
     """
@@ -142,7 +142,7 @@ def ask_for_inner_access(view: View, parts: Sequence[Part]) -> list[OpenQuestion
 
 
 def _access_in_entries(cells: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield members that are objects and named for access, such as `group`, in the entries of lists, with a name."""
+    """Yield the key of each object named for access, such as `group`, in the entries of lists, with the name in it."""
     for entry in [each for cell in cells[:_MOST_CELLS] if cell.strip().startswith("[{") for each in _entries(cell)]:
         for name, member in entry.items() if isinstance(entry, dict) else ():
             if isinstance(member, dict) and words_of(name) & _INNER and not looks_secret(name):
@@ -187,7 +187,7 @@ def _grants_to(name: str, member: object) -> bool:
 
 
 def _names_in(value: Any) -> list[str]:
-    """Return the texts in a member that is named for access: a text, a list, or an object with lists or texts."""
+    """Return all texts in the value of a member such as `roles`, including those in nested lists and objects."""
     if isinstance(value, str):
         return [value] if value else []
     listed = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []

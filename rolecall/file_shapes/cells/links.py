@@ -1,4 +1,4 @@
-"""Tell columns of URLs, such as profile pages, from columns of logins."""
+"""Distinguish columns of URLs, such as profile pages, from columns of logins."""
 
 from rolecall.file_shapes.columns.meanings import Meaning
 from rolecall.file_shapes.columns.profiles import Profile
@@ -14,7 +14,10 @@ def has_urls(column: Profile) -> bool:
 
 
 def login_beside_urls(view: View, fields: dict[str, Meaning]) -> str | None:
-    """Return a column of logins that is blank in a few rows, if only URLs are different in every row."""
+    """Return a column of different logins that is blank in a few rows, if the file also has a column of URLs.
+
+    Otherwise, the URLs would be read as usernames, because they are filled and different in every row.
+    """
     username = fields.get("Username")
     if username is None or username.score <= _LIKELY or not any(map(has_urls, view.profiles)):
         return None

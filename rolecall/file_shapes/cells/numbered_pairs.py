@@ -1,4 +1,4 @@
-"""Read numbered columns that belong together, such as course1 and role1: the columns with one number give one grant."""
+"""Read numbered columns that belong together: course1 and role1, which have the same number, give one grant."""
 
 import re
 from collections.abc import Iterator, Sequence, Set
@@ -43,7 +43,7 @@ _AROUND = " _.-[]()#"
 _NOTHING = GIVES_NOTHING | NO_ACCESS
 _MOST_NAMED = 4
 _LONGEST_NUMBER = 2
-# The number of a column without one, if another column has 0. It is greater than all others.
+# The number given to a column without one, if another column has 0. It is greater than all others.
 _WITHOUT_NUMBER = 100
 # The maximum length of a pattern, and the number of characters that a pair adds to it besides its two headers.
 _LONGEST_PATTERN, _AROUND_HEADERS = 2_048, 32
@@ -105,7 +105,7 @@ def numbered_pairs(view: View) -> NumberedPairs | None:
 
 
 def _fitting(found: NumberedPairs) -> NumberedPairs:
-    """Leave out the pairs that do not fit into a pattern; add their columns to the further columns."""
+    """Leave out the pairs that do not fit into a pattern; add their columns to `further`."""
     length, left = 0, set[int]()
     for n, column in found.held.columns.items():
         if level := found.levels.columns.get(n):
@@ -178,7 +178,7 @@ def _numbered(view: View) -> Iterator[_Series]:
 
 
 def _add(found: dict[tuple[str, int], _Series], name: str, number: int, column: Profile) -> None:
-    """Add a column to its series. If the number is taken, as by Role 1 before Role 01, add it to a further series."""
+    """Add a column to its series. If the number is taken, as by Role 1 before Role 01, start another series."""
     for copy in count():
         series = found.setdefault((same_header(name), copy), _Series(name, {}))
         if number not in series.columns:
@@ -220,7 +220,7 @@ def _may_be_held(series: _Series) -> bool:
 
 
 def _is_flag(column: Profile) -> bool:
-    """Return whether a column has yes or no; words for nothing, such as none, may also be in a column of names."""
+    """Return whether a column has yes or no. Words such as none alone do not count: columns of names have them too."""
     return column.ticks and not all(fold(word) in _NOTHING for word in column.distinct)
 
 
@@ -242,7 +242,10 @@ def _rank(series: _Series, levels: _Series) -> tuple[int, bool, bool, int]:
 
 
 def _is_among(series: _Series, held: _Series, levels: _Series) -> bool:
-    """Return whether columns may belong to pairs: with the same numbers, or with some and behind the first pair."""
+    """Return whether columns may belong to pairs.
+
+    They do if they have the same numbers as the levels, or share some and come after the first column of the pairs.
+    """
     if not _share_numbers(series, levels):
         return False
     first = min(each.position for pair in (held, levels) for each in pair.profiles)
@@ -273,7 +276,7 @@ def add_pairs(view: View, part: Part, found: NumberedPairs) -> None:
     """Read each pair as a permission: a role in a section or, if all levels are yes or no, a name with its access."""
     is_ticked = all(level.ticks for level in found.levels.profiles)
     cells, field = ("Permission", "Access") if is_ticked else ("Section", "Permission")
-    # After unpivot, patterns test the field of the headers, which must not be named like a column.
+    # Patterns test the field of the headers after `unpivot`, so choose a field that is not named like a column.
     named = {same_header(each) for each in view.table.headers}
     across = "Access" if field.lower() in named else field
     columns = [each.header for each in found.held.profiles]
@@ -287,7 +290,7 @@ def add_pairs(view: View, part: Part, found: NumberedPairs) -> None:
     else:
         _refuse(part, found, across)
     if across.lower() in named:
-        text = f"{across} cannot be read beside columns with numbers; name it {across} 1. Import without it?"
+        text = f"{across} cannot be read beside columns with numbers; rename it to {across} 1. Import without it?"
         _ask(part, text, "Yes, without it")
     _ask_for_unread(part, found)
 
@@ -297,9 +300,9 @@ def _beside(found: NumberedPairs, across: str, filters: str = "") -> str:
 
 
 def _refuse(part: Part, found: NumberedPairs, across: str) -> None:
-    """Treat words that mean none as blank.
+    """Read words that mean none as blank.
 
-    If any level is such a word, a level that is such a word or blank grants nothing.
+    If a name has such a word as its level, names with a blank level grant nothing too.
     """
     refused = [level for held, level in _cells(found) if level and _is_nothing(level) and not _is_nothing(held)]
     if refused:

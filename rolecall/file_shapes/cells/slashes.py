@@ -10,7 +10,7 @@ _MOST_LOOKED_AT = 200
 
 
 def split_slashes(part: Part, groups: Profile) -> None:
-    """If a part of each cell with slashes also occurs as a whole cell, split the cells and ask whether to do so."""
+    """Propose to split cells at slashes, and ask about it, if a part of each such cell also occurs as a whole cell."""
     values = groups.distinct[:_MOST_LOOKED_AT]
     joined = {value: [each.strip() for each in value.split(_SLASH)] for value in values if _SLASH in value}
     alone = {value for value in values if _SLASH not in value}

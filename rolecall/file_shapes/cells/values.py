@@ -55,7 +55,7 @@ def add_dates(view: View, part: Part) -> None:
         is_open = {"day first", "month first"} <= set(formats) and "iso" not in formats
         if is_open and (like := _same_order(view, column)):
             part.shape.setdefault("dates", {})[meaning.header] = like[1]
-            part.evidence.append(f"{meaning.header} has dates: {like[1]}, as in {like[0]} of the same file")
+            part.evidence.append(f"Dates of {meaning.header}: {like[1]}, as in {like[0]} of the same file")
         elif is_open:
             example = next(iter(view.by_header[meaning.header].values), "")
             _ask_for_order(part, meaning.header, f"is the day or the month first in {example}?")
@@ -68,7 +68,7 @@ def add_dates(view: View, part: Part) -> None:
             part.evidence.append(f"{meaning.header} has Excel serial dates, such as {column.distinct[0]}")
         elif formats and (words or "iso" not in formats):
             part.shape.setdefault("dates", {})[meaning.header] = formats[0]
-            part.evidence.append(f"{meaning.header} has dates: {formats[0]}")
+            part.evidence.append(f"Dates of {meaning.header}: {formats[0]}")
 
 
 def _same_order(view: View, column: Profile) -> tuple[str, str] | None:
@@ -262,7 +262,7 @@ def question_about(
 
 
 def _guess_phrase(phrase: str) -> str | None:
-    """Return No for a phrase with a word for inactive, such as Voluntarily Terminated, and no word such as not."""
+    """Return No for a phrase with a word for inactive, unless it also has a word such as not, never or will."""
     words = {fold(word) for word in re.findall(r"[^\W\d_]+", phrase)}
     ended = {word for word in words if ACTIVE.get(word) is False and word not in YES_NO}
     return "No" if len(words) > 1 and ended and not words & _NOT else None

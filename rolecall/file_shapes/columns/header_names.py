@@ -59,8 +59,8 @@ _SHOWN = {"displayvalue", "display"}
 _PROFILES = re.compile(r"(?:user)?profiles?$")
 _NAMES_OF_PROFILES = {"name", "displayname", "id", "key", "code", "value"}
 _PATH = re.compile(r"[\w$@-]+(?:\.[\w$@-]+)+")
-# Prefixes of columns in Brazilian databases: a name, a description, a code, an indicator. Those of dates, amounts and
-# kinds are not in the list, because such a column does not contain what it is about.
+# Prefixes of columns in Brazilian databases: a name, a description, a code, an indicator. Prefixes of dates, amounts
+# and kinds are not in the list: DT_USUARIO is a date, and not a user.
 _PREFIXED = re.compile(
     r"(?:(?:nm|ds|cd|ie|ic|fl)_|(?:in|st|sn|ind|flg)_(?=ativo$|situacao$|bloqueado$))", re.IGNORECASE
 )
@@ -198,7 +198,7 @@ def is_feature(header: str) -> bool:
 def is_origin(header: str) -> bool:
     """Return whether a header says where access comes from, such as Privilege Source or Inherited From Role.
 
-    Inherited Roles and Source Group name what is held.
+    Return False for Inherited Roles and Source Group, which name what is held.
     """
     words = [word.lower() for word in _WORD.findall(without_accents(_BRACKETED.sub(" ", header)))]
     is_given = any(one in GIVEN and other in GIVEN_BY for one, other in pairwise(words))

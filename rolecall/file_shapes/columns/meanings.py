@@ -59,8 +59,7 @@ _LEVELS = {
 _WORD = re.compile(r"[^\W_]+")
 _MOST_WORDS = 5
 _OF_GRANTS = 0.75
-# The lowest score for the position of a known header in the list of its field, before other adjustments. Earlier
-# headers have higher scores.
+# A known header scores less the later it comes in the list of its field, but at least this before other adjustments.
 _LEAST_KNOWN = 0.55
 
 
@@ -74,7 +73,7 @@ class Meaning(msgspec.Struct, frozen=True):
 
 
 def by_header(header: str, field: str) -> str:
-    """Return the evidence of a header that is the name of a field, or another word for it."""
+    """Return the evidence that a header is the name of a field, or another word for it."""
     return f"its header {'is' if same_header(header) == same_header(field) else 'means'} {field}"
 
 
@@ -98,7 +97,7 @@ _KNOWN_MEANINGS: WeakKeyDictionary[Profile, dict[Content, tuple[Meaning, ...]]] 
 def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
     if profile.is_secret or profile.is_useless or profile.is_object or is_link(profile.header):
         return
-    # A path such as groups[].name gives several values for each account.
+    # Skip a path such as groups[].name, because it gives several values for each account.
     if content in (Content.USERS, Content.IDENTITIES) and "[]" in profile.header:
         return
     if profile.is_keyed and content not in (Content.MEMBERSHIPS, Content.PERMISSIONS):
@@ -125,7 +124,7 @@ def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
 
 
 def names_grants(profile: Profile) -> bool:
-    """Return whether a column called Access has names, such as CRM-Sales, and neither yes and no nor levels."""
+    """Return whether a column called Access has names, such as CRM-Sales, rather than levels or yes and no."""
     if names_of(profile.header)[:1] != ["access"] or not profile.values:
         return False
     is_state = profile.ticks or profile.statuses == 1 or profile.is_dated or profile.numbers == 1 or profile.emails > 0
@@ -255,7 +254,7 @@ def _says_access(profile: Profile) -> bool:
 
 
 def _has_ids(profile: Profile) -> bool:
-    """Return whether a column such as group_id has only numbers. Long ones may look like seconds since 1970."""
+    """Return whether a column such as group_id has only numbers. Long ones may look like timestamps."""
     return "id" in words_of(profile.header) and profile.numbers == 1
 
 

@@ -41,6 +41,6 @@ def _name_of(position: int, values: Iterable[str]) -> str:
 
 
 def are_hashes(values: Iterable[str]) -> bool:
-    """Return whether all values of a column are password hashes that name their method, whatever its header is."""
+    """Return whether all values of a column are password hashes that name their method."""
     distinct = list(dict.fromkeys(text for value in values if (text := value.strip())))[:_MOST_LOOKED_AT]
     return bool(distinct) and all(map(is_password_hash, distinct))

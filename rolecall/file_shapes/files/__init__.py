@@ -1,7 +1,7 @@
 """From the tables of one or more files to a connector.
 
 proposing.py        proposals in a child process with limits
-faulty_files.py     a problem instead of an exception, for the file that raised it
+faulty_files.py     unexpected exceptions, as problems of the files that raised them
 proposals.py        the connector for several files together
 read_files.py       the state of a file during a proposal
 by_template.py      the file group of a connector template that fits a file

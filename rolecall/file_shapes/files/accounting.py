@@ -207,7 +207,7 @@ def _inside_list(header: str, uses: Mapping[str, Use]) -> Use:
 
 
 def _all_columns(view: View) -> Iterator[Profile]:
-    """Yield the columns of a table, members of objects in their lists, and lists of which only paths are columns."""
+    """Yield the columns of a table, the members of objects in their lists, and lists that are columns only by paths."""
     headers = {profile.header for profile in view.profiles}
     # A path to one entry, such as emails[type=work].value, covers the member emails[].value of all entries.
     paths = {re.sub(r"\[[^\]]*\]", "[]", path) for path in view.table.paths}

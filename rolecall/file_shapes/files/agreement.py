@@ -37,7 +37,7 @@ def _names_users(file: ReadFile, *, is_once: bool) -> bool:
     first = file.parts[0] if file.parts else None
     if first is None or first.content != Content.USERS or file.view is None:
         return False
-    # A person may have chosen settings with which the table has other headers.
+    # The header may be missing, because a person may have chosen settings that change the headers.
     holder = file.view.by_header.get(first.holder or "")
     return holder is not None and holder.is_unique is is_once
 
@@ -54,7 +54,7 @@ def _lists(users: ReadFile, grants: ReadFile) -> bool:
 
 
 def read_grants_as_memberships(files: Sequence[ReadFile], chosen: Collection[str]) -> None:
-    """Read what accounts hold as memberships if another file gives permissions to groups with these names.
+    """Read the permissions of accounts as memberships if another file gives permissions to groups with these names.
 
     `chosen` has the names of the files whose content a person chose.
     """
@@ -151,10 +151,10 @@ def _follow_username(users: Part, other: Part) -> None:
 
 
 def leave_out_repeats(files: Sequence[ReadFile]) -> None:
-    """Keep the first content of each file. Drop a further content if it is the first content of any file.
+    """Keep the first content of each file. Drop any other content that is the first content of a file.
 
-    If no content has permissions, the first roles of accounts that would be dropped become permissions instead.
-    Derive users only if no content lists them, and from one content only.
+    If no content has permissions, read the first roles of accounts that would be dropped as permissions instead. Derive
+    users only if no content lists them, and from one content only.
     """
     own = {file.parts[0].content for file in files if file.parts}
     has_permissions = any(part.content == Content.PERMISSIONS for file in files for part in file.parts)

@@ -71,7 +71,7 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
 
 
 def _chosen(view: View, content: Content) -> list[Part]:
-    """Return the content that a person chose: as a rule reads it; if none does, with the best column for each field."""
+    """Return the content that a person chose, as a rule finds it, or else with the best column for each field."""
     found = [part for rule in _RULES for part in rule(view) if part.content == content]
     found = found or (people.read_people(view) if content == Content.IDENTITIES else [])
     part = found[0] if found else Part(content, view.fields(content), {}, 1.0, ["Chosen by a person"])
@@ -118,7 +118,7 @@ def _finished(view: View, part: Part) -> Part:
 
 
 def _split_attributes(view: View, part: Part) -> None:
-    """Split the attribute of groups in LDIF, because other entries may have several values of it."""
+    """Split the attribute of groups in LDIF, because entries may have several values of it."""
     group = part.origin("Group") if part.content == Content.MEMBERSHIPS else None
     if view.table.format == "LDIF" and group and not {"split", "unpivot", "records"} & part.shape.keys():
         part.shape["split"] = dict.fromkeys(columns_in(group), JSON)

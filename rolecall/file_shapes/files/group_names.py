@@ -57,7 +57,7 @@ def ask_for_group_names(view: View, parts: Sequence[Part]) -> None:
             and (
                 looks_like_group(name)
                 or (name in spaced and 2 * len(spaced) < len(names))
-                # Where accounts are named by their addresses, another name is often that of a group.
+                # Where most names are e-mail addresses, a name without an @ is often that of a group.
                 or (are_addresses and "@" not in name)
             )
         ]
@@ -100,7 +100,7 @@ def _ask(part: Part, header: str, names: list[str]) -> None:
 
 
 def read_as_groups(section: Any, value: str) -> None:
-    """Read the holders of permissions that `value` lists as groups, and the others as accounts."""
+    """Read holders of permissions as groups if `value` lists them, and otherwise as accounts."""
     header, *names = value.split(SEPARATOR)
     join = section["shape"].setdefault("join", {})
     pattern = join.get("Username") or f"{{{header}}}"

@@ -19,9 +19,9 @@ _MOST_NAMED = 2
 
 
 def ask_for_places_of_groups(files: Sequence[ReadFile]) -> None:
-    """Ask whether to add places to the names of groups that another file lists, or gives permissions, without places.
+    """Ask whether to add places to the names of groups, if another file names the same groups without places.
 
-    As proposed, leave the places out: with them, the permissions of these groups would reach no member.
+    The proposal is to leave the places out. With places, the permissions of these groups would reach no member.
     """
     for file in files:
         for part in file.parts:
@@ -62,8 +62,8 @@ def _ask(view: View, part: Part, header: str, places: Sequence[str], other: Read
     shown = some_of(view.by_header[places[0]].distinct, _MOST_NAMED)
     text = (
         f"Some rows differ only in {place} ({shown}), and {other.sample.name} names the groups by {header} alone. "
-        f"Add {place} to their names, as in {example}? Then these groups are others than those of {other.sample.name}, "
-        "and do not have their permissions."
+        f"Add {place} to their names, as in {example}? The groups then no longer match those of "
+        f"{other.sample.name}, and do not have their permissions."
     )
     no = ProposedChoice(f"No, {header} alone", "Username", AS_PROPOSED)
     yes = ProposedChoice(f"Yes, add {place} to the names", "join.Group", pattern)

@@ -20,7 +20,7 @@ _GROUPS = re.compile(
     r"|ruolo|groep|perfil",
     re.IGNORECASE,
 )
-# Columns of groups, besides those with words for groups.
+# Headers that show that the rows are groups, besides those with words for groups.
 _OF_GROUPS = {"members", "member", "membercount", "users", "usercount", "parent", "parents", "memberof", "objectclass"}
 
 

@@ -14,7 +14,7 @@ class ReadFile(msgspec.Struct):
     parts: list[Part] = []
     problem: str | None = None
     group: str | None = None
-    # Further sheets or lists of the same file: those that are read, and those that are not.
+    # Other sheets or lists of the same file: `others` are read, and `left` are not.
     others: list["ReadFile"] = []
     left: list["ReadFile"] = []
 

@@ -42,7 +42,7 @@ def ask_for_references(files: Iterable[tuple[View, list[Part]]]) -> None:
 
 
 def _memberships(view: View, users: Part, column: Profile, number: Profile, names: Profile) -> str:
-    """Name some accounts and their groups, but not those in a group of their own name, such as a Unix user has."""
+    """Describe some accounts and their groups. Skip groups named like their account, such as private groups in Unix."""
     accounts = view.by_header.get(users.holder or "")
     group_of = dict(zip(number.cells, names.cells, strict=True))
     pairs = zip(accounts.cells, column.cells, strict=True) if accounts else ()
@@ -154,11 +154,12 @@ def ask_for_same_names(files: Iterable[tuple[View, list[Part]]]) -> None:
         several = _same_names(view, part) if part.content == Content.MEMBERSHIPS and "|rdn" in origin else []
         if several:
             text = (
-                f"Several groups have the same name: {some_of(several, _MOST_NAMED)}. Are those of one name one group?"
+                f"Several groups have the same name: {some_of(several, _MOST_NAMED)}. "
+                "Are groups with the same name one group?"
             )
             one = ProposedChoice("Yes, use the names", "Username", AS_PROPOSED)
             whole = ProposedChoice("No, use the distinguished names", "join.Group", origin.replace("|rdn", ""))
-            # With distinguished names, a list that has the groups by other names would add each a second time.
+            # Do not offer distinguished names next to a list of groups: if it uses other names, groups are added twice.
             part.ask(text, *([one] if has_groups else [one, whole]))
 
 
@@ -180,7 +181,7 @@ def ask_for_ended_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
     for view, part in [(view, part) for view, parts in known for part in parts if part.content == Content.GROUPS]:
         found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active"]
         column = view.by_header[found[0].header] if found and found[0].score > _SURE else None
-        # Other entries of a directory, such as people, are not groups.
+        # Skip the entries of a directory that are not groups, such as people.
         kept = {id(row) for row in groups_in(view)[0].table.rows}
         rows = [n for n in sorted(inactive_rows(column)) if id(view.table.rows[n]) in kept] if column else []
         naming = view.by_header[part.fields["Group"].header] if "Group" in part.fields else None

@@ -61,7 +61,7 @@ def understood_by(
             without = msgspec.structs.replace(shape, ignore=[*shape.ignore, *differing])
             found = file_delta.read_sample(msgspec.structs.replace(group, shape=without), text, ZoneInfo("UTC"))
     except BrokenFile as broken:
-        # The end of a sample may be inside a quoted field or a record.
+        # A part of a file may end inside a quoted field or a record, so an import of the whole file may succeed.
         is_certain = not is_part or (format == "CSV" and broken.message != NEVER_CLOSED)
         return Understood([], [f"{_WOULD_FAIL}: {broken}"] if is_certain else [])
     except (Unreadable, ValueError):

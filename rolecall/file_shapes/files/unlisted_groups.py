@@ -18,13 +18,13 @@ _MOST_NAMED = 4
 
 
 def ask_for_unlisted_groups(files: Sequence[ReadFile]) -> None:
-    """Ask whether groups that memberships name are further groups, if a list of groups has less than half of them.
+    """Ask whether to import groups that memberships name but the list of groups lacks, if it lacks more than half.
 
     Ask also about permissions of groups that no other file names.
     """
     _ask_for_holders(files)
     listing = [(file, part) for file in files for part in file.parts if part.content == Content.GROUPS]
-    # The groups of a sample, or of a pattern, are not all groups.
+    # Do not ask if a list may be incomplete: it is read from a sample, or its names are built from a pattern.
     if not listing or not all(file.view and file.sample.is_whole and "Group" in part.fields for file, part in listing):
         return
     listed = {name.casefold() for file, part in listing for name in _names(file.view, part, part.columns_of_groups)}
@@ -48,7 +48,7 @@ def _names(view: View | None, part: Part, headers: Iterable[str]) -> list[str]:
 
 
 def _ask_for_groups(view: View | None, part: Part, listed: set[str]) -> None:
-    # Beside a column of groups, another one may name roles, which have a list of their own.
+    # Use the column with most of the listed groups: another column may name roles, which are listed elsewhere.
     columns = [_names(view, part, [header]) for header in part.columns_of_groups]
     named = min(columns, key=lambda names: _share(_missing(names, listed), names), default=[])
     missing = _missing(named, listed)
@@ -104,7 +104,7 @@ def _count(missing: Sequence[str], named: Sequence[str]) -> str:
 
 
 def _ask_for_parents(view: View, part: Part, parent: Meaning, listed: set[str]) -> None:
-    """Ask about parents that are not the names of groups. Do not read them if they are IDs of groups."""
+    """Ask about parents if most are not names of listed groups. Do not read them if they are IDs of groups."""
     named = _names(view, part, [parent.header])
     missing = _missing(named, listed)
     if 2 * len(missing) <= len(named):

@@ -8,7 +8,7 @@ conditions.py          conditions of grants
 places.py              where a role or permission applies
 objects.py             the object of a permission, such as a folder, a mailbox or a table
 members.py             records of groups with an inner list of members
-grants_by_kind.py      grants to users and groups without a header that names access
+grants_by_kind.py      grants to users and groups, if no header names access
 group_permissions.py   what groups may do
 group_lists.py         lists of groups in JSON
 groups_with_members.py groups that list their members

@@ -34,7 +34,7 @@ from rolecall.file_shapes.grants.objects import add_inner_place, find_object, te
 from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
 from rolecall.file_shapes.shapes import ProposedChoice
 
-# A file with more columns than this is not a list of groups, unless it is JSON with a list of a name such as `roles`.
+# A file with more columns than this is not a list of groups, unless it is a JSON list with a name such as `roles`.
 _MOST_OF_GROUPS = 12
 _SURE = 0.5
 _NAMES_OF_GROUPS = (
@@ -189,9 +189,10 @@ def _with_users_and_roles(view: View, part: Part, role: Meaning | None) -> list[
 
 
 def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[str]:
-    """Return the headers of the columns `role` and others with roles and groups of the users, which `part` leaves out.
+    """Return the headers of the columns with roles and groups of the users that `part` does not read, such as `role`.
 
-    One of them is read only if it is called Role, Group or Profile, because a longer name may describe the permission.
+    If there are no others, or if they have names in common, return only `role`, and only if it is called Role, Group or
+    Profile: a longer name may describe the permission.
     """
     if role is None or role.header in part.columns or "Username" not in part.fields:
         return []
@@ -223,7 +224,7 @@ def _memberships_beside(view: View, part: Part, roles: Sequence[str]) -> list[Pa
         pairs.fields["Group"] = Meaning(roles[0], "Group", 0.7, "its header names groups")
         skip_no_groups(pairs, columns[0])
     skip_denied(view, pairs)
-    # Rows that are not held give no membership either.
+    # Rows that the permissions leave out give no membership either.
     held = part.fields["Permission"].header
     pairs.skip_rows(*(each for each in part.shape.get("skipRowsWhere", []) if each["column"] != held))
     pairs.questions = [each for each in part.questions if any(choice.key == SKIP_ROWS for choice in each.choices)]

@@ -27,7 +27,7 @@ _MOST_WORDS, _MOST_ASKED, _LONGEST = 12, 4, 3
 
 
 def ask_for_ended_grants(view: View, part: Part, known: Iterable[str] = ()) -> None:
-    """Ask whether people hold the access in rows that an unread column marks as ended. `known` are read columns."""
+    """Ask whether people hold the access in rows that an unread column marks as ended. Skip the columns in `known`."""
     answers = [choice.value for question in part.questions for choice in question.choices]
     skipped = [each["column"] for each in part.shape.get("skipRowsWhere", [])]
     used = {*known, *part.columns, *skipped, *(answer.partition(SEPARATOR)[0] for answer in answers)}
@@ -38,7 +38,7 @@ def ask_for_ended_grants(view: View, part: Part, known: Iterable[str] = ()) -> N
 
 
 def _ended_by_flag(column: Profile) -> list[str]:
-    """Return the words of a yes/no column in rows whose grant may have ended; if no word means no, a blank does."""
+    """Return the words in a yes/no column that may mean that a grant has ended; a blank if no word means no."""
     words = words_of(column.header)
     if not column.ticks or words & WHEN or not words & (_VALID | _OVER):
         return []

@@ -67,7 +67,7 @@ def _grants(
 
 
 def _holder(view: View, kind: Kinds) -> Profile | None:
-    """Return the column of holders: `User` if the kinds are in `User Type`, else one of logins or beside the kinds."""
+    """Return the column of holders: `User` beside `User Type`, or else a column of logins or one next to the kinds."""
     about = words_of(kind.header) - KIND
     same = [each for each in view.profiles if about and words_of(each.header) == about]
     login = view.fields(Content.PERMISSIONS, [kind.header]).get("Username")
@@ -94,7 +94,7 @@ def _is_state(column: Profile) -> bool:
 
 
 def _states(view: View, kind: Kinds, holder: Profile) -> list[Profile]:
-    """Return the column with a state, such as Enabled, if its header does not say that the state is of the account."""
+    """Return the column with a state, such as Enabled, unless its header says that it is the state of the account."""
     state = view.fields(Content.USERS, [kind.header, holder.header]).get("Active")
     is_plain = state is not None and state.score > _SURE and not words_of(state.header) & ACCOUNTS
     return [view.by_header[state.header]] if state and is_plain else []

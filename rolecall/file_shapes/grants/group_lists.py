@@ -20,7 +20,7 @@ _LOGIN = 0.6
 _MOST_NAMED = 2
 
 
-# Columns with the kind of a role. A column of kinds of groups may be about the account too.
+# Columns with the kind of a role. Columns with kinds of groups are left out: they may be about the account.
 _KINDS = ["roletype", "rolekind", "rolecategory"]
 # More than half of the values.
 _MOSTLY = 0.5

@@ -20,7 +20,7 @@ _PLACES = ("Header", "Section")
 
 
 def find_permissions_of_groups(view: View) -> list[Part]:
-    """Read rows of a known column of groups as permissions, if each group has several rows and no column is a person.
+    """Read rows as permissions if a header certainly means groups, groups repeat, and no column is about people.
 
     Ask which column names the permissions.
     """
@@ -49,7 +49,7 @@ def find_permissions_of_groups(view: View) -> list[Part]:
 
 
 def _offered(view: View, taken: set[str]) -> list[Profile]:
-    """Return the columns that may name permissions, those with a word for it first, then those whose values repeat."""
+    """Return the columns that may name permissions: first those with such a header, then those with repeated values."""
     found = [each for each in view.profiles if each.header not in taken and may_be_read(each) and each.is_filled]
     return sorted(found, key=lambda each: (not may_name_permissions(each), each.is_unique))
 

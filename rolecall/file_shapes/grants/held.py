@@ -43,8 +43,8 @@ _OF_ACCOUNTS = ACCOUNTS | {"enabled", "disabled", "locked", "suspended", "blocke
 def with_users(view: View, part: Part, *, is_narrowed: bool = False) -> list[Part]:
     """Leave out grants that have ended, or ask about them, and add the users if the rows describe them.
 
-    Add them also if rows are left out (`is_narrowed`), because their accounts must be kept. Otherwise derive the users
-    from the usernames, if the file has usernames.
+    Add the users also if rows are left out (`is_narrowed`), because the accounts in these rows must be kept. Otherwise
+    derive the users from the usernames, if the file has usernames.
     """
     tell_places(view, part)
     ask_for_others(view, part)
@@ -99,7 +99,7 @@ def _ask_for_blank(view: View, part: Part) -> None:
         return
     count = sum(not cell.strip() for cell in column.cells)
     rows = "1 row, such as that of a group" if count == 1 else f"{count:,} rows, such as those of groups"
-    # A row without a login may name a group inside a group, or a member that was deleted.
+    # Show these rows, because they may name a group inside a group, or a member that was deleted.
     part.evidence.append(f"Rows without a {column.header}: {_rows_without(view, column)}")
     text = f"{column.header} is blank in {rows} without members. Leave out such rows?"
     leave_out = ProposedChoice("Yes, leave them out", SKIP_ROWS, SEPARATOR.join((column.header, "is", "")))
@@ -226,8 +226,9 @@ def _around(view: View, holder: str) -> list[str]:
 def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     """Return the users of a file that has one row for each grant, or None if the rows do not describe them.
 
-    If rows are left out (`is_narrowed`), or accounts and grants each have a last day, users need no such description. A
-    column that is certainly the state of the account may differ between its rows; the import then rejects later ones.
+    Without such a description, return the users only if rows are left out (`is_narrowed`), or if accounts and grants
+    each have a last day. Read a column that is certainly the state of the account even if it differs between the rows
+    of the account; the import then rejects the later rows.
     """
     if held.holder is None:
         return None

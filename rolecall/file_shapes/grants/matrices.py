@@ -31,7 +31,7 @@ from rolecall.file_shapes.shapes import ProposedChoice
 
 _LEAST_TICKED = 3
 _SEVERAL = 2
-# The maximum number of columns that name the rows of a matrix with few columns.
+# A matrix may have fewer than three ticked columns only if at most this many columns come before them.
 _MOST_NAMING = 2
 _COUNTS = re.compile(r"(?:grand )?total|count|sum|number of .*", re.IGNORECASE)
 # The maximum number of different levels in the cells of a matrix, such as R and RW.
@@ -65,7 +65,7 @@ def find_matrix(view: View) -> list[Part]:
         ticked = [each for each in view.profiles if each in certain or _is_nearly_ticked(each)]
     is_marked = _is_marked_throughout(view, ticked)
     ticked = _in_sections(view) or (ticked if is_marked or len(ticked) >= _LEAST_TICKED else _levels(view))
-    # Columns such as is_admin, admin_option and mfa_enabled describe an account or a grant.
+    # If at least half of them describe an account or a grant, such as is_admin and mfa_enabled, this is no matrix.
     if 2 * sum(is_flag(each.header) for each in ticked) >= len(ticked):
         return []
     states = {meaning.header for field, meaning in view.fields(Content.USERS).items() if field in ("Active", "Locked")}
@@ -222,7 +222,7 @@ def _are_marked(view: View, ticked: Sequence[Profile]) -> bool:
 
 
 def _is_marked_throughout(view: View, ticked: Sequence[Profile]) -> bool:
-    """Return whether one or two columns are followed by several columns with marks such as X, and only blank others.
+    """Return whether one or two columns are followed only by several columns with marks such as X, and blank columns.
 
     Return False if there are two first columns and they describe people. If the first header is a word such as
     Permission or Feature, yes and no are marks too.

@@ -39,7 +39,7 @@ def _may_be_people(headers: Sequence[str]) -> bool:
 
 
 def with_people_across(rows: Profile, headers: list[str], keep: list[str]) -> Part | None:
-    """Return the permissions of a matrix whose headers, but not its rows, mostly name people; otherwise None."""
+    """Return the permissions of a matrix if most of its headers, but not of its rows, name people; otherwise None."""
     are_people = _share_of_people(headers) > 0.5 and not any(map(ROLE.search, headers))
     if not rows.values or not are_people or _share_of_people(rows.distinct) > 0.5:
         return None

@@ -122,7 +122,7 @@ def are_roles(names: Sequence[str]) -> bool:
 def _proposed_rows(rows: Profile, headers: Sequence[str]) -> Meaning:
     """Return what the rows of a matrix with an unknown header probably are, judged by their values and the headers."""
     if are_used(rows.header):
-        field, why = "Permission", "its header means something that is used"
+        field, why = "Permission", "its header means something that people use"
     elif _share(headers, _is_permission) > _MOSTLY:
         field, why = ("Group" if are_roles(rows.distinct) else "Username"), "the other headers look like permissions"
     elif _share(rows.distinct, _is_permission) > _MOSTLY or are_roles(headers):

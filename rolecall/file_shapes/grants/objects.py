@@ -23,7 +23,7 @@ _PARTS = ("columnname", "column", "fieldname")
 
 
 def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None, join: Mapping[str, str]) -> None:
-    """Read a column `name` that is not read as the group, or the identity of a mailbox, as the object of permissions.
+    """Find the object of permissions, such as a column `name` that is not the group, or the identity of a mailbox.
 
     Prefer a place that does not belong to the holder. `join` has the patterns that holders are built with.
     """
@@ -105,7 +105,7 @@ def add_inner_place(view: View, fields: dict[str, Meaning], evidence: list[str])
 
 
 def tell_apart(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read a further column as the object of permissions if rows that would otherwise be merged differ only in it.
+    """Read an unread column as the object of permissions if some rows differ only in it and would be merged otherwise.
 
     If the object is known, put its database or server before it. Always add the part of a table, such as a column,
     to its name.

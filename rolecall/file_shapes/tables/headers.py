@@ -42,7 +42,7 @@ def lay_out_rows(format: str, numbered: Numbered, last: Sequence[list[str]], cho
     if chosen is None and (stacked := stacked_header(numbered)):
         return _with_sections(format, numbered, last, stacked)
     width = width_of(numbered)
-    # The first line of a form for bulk operations of Microsoft Entra names its version.
+    # Skip the first line of a form for bulk operations of Microsoft Entra, which names the version of the form.
     titled = [(line, row) for line, row in numbered[:_MOST_TITLES] if not row[0].startswith("version:")]
     unused = _unused(numbered, width)
     likely = [(line, row) for line, row in titled if _is_header(row, width, unused)]
@@ -174,7 +174,7 @@ def known_words(cells: Iterable[str]) -> int:
 def _has_values(row: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Return whether a cell of a line recurs in its column, which shows that the line has values and is not a header.
 
-    Ignore lines that are equal to it.
+    Ignore repetitions of the whole line.
     """
     others = [other for other in rows if other != row]
     cells = [(n, cell) for n, cell in enumerate(row[:_MOST_COUNTED]) if cell.strip()]
@@ -212,7 +212,7 @@ def _differs(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 def _check_one_table(header: Sequence[str], below: Numbered) -> None:
     """Reject a second table with its own header, because its rows would be read as rows of the first."""
     for (before, above), (line, row) in pairwise(below):
-        # A second table has a title or a blank line above it.
+        # Skip a line directly below a row: a second table has a title or a blank line above it.
         if line == before + 1 and len(without_blank_end(above)) > 1:
             continue
         cells = without_blank_end(row)

@@ -36,7 +36,7 @@ _END = re.compile(r"end of (?:report|list|listing|file|data)|e n d +o f", re.IGN
 _NUMBER = re.compile(r"[\d.,% ]{1,40}")
 _LEAST_COUNTED = 2
 _LEAST_LEGEND = 2
-# A text below the rows is a note if it has at least this many words, and no first cell of a row has more than one.
+# A text below the rows is a note if it has at least this many words, and the first cell of each row at most one.
 _LEAST_WORDS = 3
 _RULES = ("--", "==", "+-", "+=")
 
@@ -94,7 +94,8 @@ def find_rows(
 def _find_inner_counts(header: Sequence[str], rows: Sequence[list[str]]) -> list[dict[str, Any]]:
     """Return conditions that leave out subtotals: texts such as Total, in several rows whose first cell is blank.
 
-    If the texts differ, as in `Total of branch 7`, compare their first words, unless another row begins so too.
+    If the texts differ, as in `Total of branch 7`, compare their first words, unless a row that is not a subtotal
+    begins with the same word.
     """
     found: dict[int, Counter[str]] = {}
     for row in rows:

@@ -55,7 +55,7 @@ def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows 
 
 
 def _repeats(cells: Cells, merged: Sequence[int]) -> bool:
-    """Return whether any row has the values of the row above in these columns; then no blank cells are merged."""
+    """Return whether a row repeats the values of the row above in these columns. Blank cells are then not merged."""
     return any(row[0] and all(row[n] == above[n] for n in merged) for above, row in pairwise(cells))
 
 
@@ -69,7 +69,7 @@ def _are_accounts(header: Sequence[str], cells: Cells, merged: Sequence[int], re
 def _are_groups(header: Sequence[str], cells: Cells, merged: Sequence[int], rest: Sequence[int]) -> bool:
     if not names_access(header[0]) or any(_is_person(header[n]) for n in merged):
         return False
-    # The first row of a group may have no member, and a group inside a group may have no login.
+    # Allow some blank cells: the first row of a group may have no member, and a nested group may have no login.
     below = [row for row in cells if not row[0]]
     people = [n for n in rest if _is_person(header[n]) and 2 * sum(bool(row[n]) for row in below) > len(below)]
     members = ([row[n] for row in cells if row[n]] for n in people)

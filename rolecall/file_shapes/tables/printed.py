@@ -172,7 +172,7 @@ def _joined(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _tells_apart(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether a line with a single word, such as Second, tells columns apart that have the same header."""
+    """Return whether a line with a single word, such as Second, tells apart columns that have the same header."""
     if any(len(row) < len(cells) for row in rows):
         return False
     return any(cells) and len({*_joined([cells, *rows])}) > len({*_joined(rows)})

@@ -49,7 +49,7 @@ def _check_titles(first: Mapping[str, str], others: Mapping[str, str], line: int
 
 
 def _titles(above: Sequence[str]) -> dict[str, str]:
-    """Map the name to the value of titles above a header."""
+    """Map the names of the titles above a header to their values."""
     found = [_TITLE.fullmatch(line.rstrip()) for line in above[-_MOST_TITLES:]]
     return {match[1]: match[2] for match in found if match}
 
