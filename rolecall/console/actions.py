@@ -72,7 +72,7 @@ async def create_administrator(db: Db, email: str, facts: Facts) -> str:
 
 
 async def _identity_with_email(db: Db, email: str) -> UUID | None:
-    # Skip unconfirmed e-mails: they were set without the right to change how a person signs in.
+    # Skip unconfirmed e-mails: they were set by callers who must not change how a person signs in.
     id: UUID | None = await fetch_value(
         db,
         """SELECT i.id FROM identities i WHERE lower(i.email_address) = lower(%(email)s) AND i.email_address <> ''
@@ -338,7 +338,7 @@ async def delete_old_sessions(db: Db, now: datetime) -> None:
 
 async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str | None:
     """Open a session, with the person as author in the audit; return its secret, or None if they must not sign in."""
-    # Wait for a concurrent change of the role, which deletes sessions.
+    # Wait for a concurrent change of the role: it deletes all sessions, and would miss one that is opened meanwhile.
     await execute(db, "SELECT FROM console_roles WHERE identity_id = %(id)s FOR SHARE", id=identity_id)
     if not await signing_in.person_with_id(db, identity_id):
         return None

@@ -22,7 +22,7 @@ class Attention(msgspec.Struct, frozen=True):
     address: str
 
 
-# The current version has no `until_import`; an account that is gone has no current version.
+# The current version has no `until_import`. This excludes accounts that are gone, which have no current version.
 _NOW = "JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL"
 _THERE = "JOIN applications p ON p.id = a.application_id AND NOT p.is_archived"
 _FOUND = {
@@ -59,7 +59,7 @@ async def _privileged_accounts(db: Db, now: datetime) -> Attention:
 
 
 async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
-    """Count unmatched, disputed, dormant, leavers' and privileged accounts; all counts but the last stop at 1000."""
+    """Count unmatched, disputed, dormant, leavers' and privileged accounts; only the last count can exceed 1000."""
     counts = ", ".join(
         f"(SELECT count(*) FROM (SELECT FROM {found} LIMIT {_MOST_COUNTED}) AS found)" for found in _FOUND.values()
     )

@@ -55,7 +55,7 @@ def stacked_bars(title: str, unit: str, names: Sequence[str], bars: Sequence[Sta
 class ChartLevel(msgspec.Struct, frozen=True):
     """A value that applies from `since` on.
 
-    `label` describes the change, `who` names the affected people or accounts, and `cause` is the import behind it.
+    `label` describes the change, `who` names the affected people or accounts, and `cause` is the import that caused it.
     """
 
     since: datetime
@@ -300,7 +300,7 @@ def _marks(
 
 
 def _step_label(label: str, who: str, x: float, y: float, *, is_right: bool) -> Markup:
-    """Label a step above a rise or below a fall, on its left or, if another step is close before it, on its right."""
+    """Label a rise above the line and a fall below it: on the left or, after a close earlier step, on the right."""
     words = Markup('<tspan class="who-changed"> {}</tspan>').format(who) if who else ""
     height = y + 16 if label.startswith("−") else max(y - 6, 14)
     place, anchor = (x + 8, "start") if is_right else (x - 8, "end")

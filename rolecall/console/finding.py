@@ -42,7 +42,7 @@ async def known_departments(db: Db, caller: Caller) -> list[str]:
 
 
 async def the_person(db: Db, field: str, words: str, caller: Caller | None = None) -> str:
-    """Return the id of the person whom the words identify. If the words are a visible id, return it without a lookup.
+    """Return the id of the person whom the words identify. If the words are an id, return it without a lookup.
 
     Otherwise look for exact matches, then for active people by a prefix. Among several matches, choose the only active
     one; raise Invalid if there is no match or no single choice. Consider only people whom the caller may see; without a
@@ -65,7 +65,7 @@ async def the_person(db: Db, field: str, words: str, caller: Caller | None = Non
 
 
 async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
-    """Return the id of an active person with this complete e-mail or, for other words, of a visible person."""
+    """Return the id of the only active person with this complete e-mail, else of a person whom the caller may see."""
     inner = _IN_BRACKETS.search(words)
     email = (inner[1] if inner else words).strip()
     # Only a complete e-mail finds people whom the caller must not see: with prefixes, the caller could list them.
@@ -196,9 +196,9 @@ _MATCHES = f"""SELECT e.id, e.kind, {_SHOWN_NAME} AS name, a.name AS application
 
 
 async def entitlements_like(db: Db, words: str, me: UUID | None = None) -> list[EntitlementMatch]:
-    """Find entitlements by their label, or by a part of their names; names that begin with the words come first.
+    """Find entitlements by their complete label or a part of their names; names that begin with the words come first.
 
-    Entitlements that are gone, or whose application is archived, are found only by their complete label.
+    Entitlements that are gone, or whose application is archived, are found only by the label.
     With `me`, find only entitlements that this person owns, and those of applications that they own or provision.
     """
     if not words.strip():

@@ -142,7 +142,7 @@ async def edit_conflict(db: Db, version: str, record: UUID, current: Awaitable[o
     """Return the conflict if the record changed after the form was opened, else None; skip a form without a version."""
     # Serialize concurrent saves, so that the second one sees the changes of the first.
     await execute(db, "SELECT pg_advisory_xact_lock(hashtextextended(%(id)s, 162))", id=str(record))
-    # The current state is read only here, after the lock.
+    # Await the current state only now that the lock is held, so that it includes earlier saves.
     now = version_of(await current)
     if version in ("", now):
         return None

@@ -151,7 +151,7 @@ def screen(
     """Register a screen; `scope` is the scope that it needs, and `open` screens need no sign-in.
 
     `limits` says whether people who see only their own records may open it: see `Screen`. `needs` is the verb that
-    their relation to the record must allow; by default they must see the record. `delay_seconds` delays the response
+    their relation to the record must allow; the default is to see it. `delay_seconds` delays the response
     after the commit; `revokes` serializes the screen with others that revoke authority, and `prepare` does slow work
     before the transaction, as in operations of the API.
     """
@@ -255,7 +255,7 @@ async def _sign(spec: Screen, visit: Visit) -> None:
     # This order prevents deadlocks: the lock on revocations, then the one on the person's own session.
     if spec.revokes:
         await wait_to_revoke(visit.db)
-    # The request may have arrived minutes ago, because the body and the lock above take time.
+    # Read the clock again: receiving the body and waiting for the lock may have taken minutes.
     visit.now = clock.now()
     if visit.session:
         visit.person = await actions.sign_as_person(visit.db, visit.session, _author(spec, visit))
@@ -282,7 +282,7 @@ def _permit(spec: Screen, visit: Visit) -> None:
         if spec.limits is None or spec.scope not in visit.caller.own_scopes:
             raise Forbidden(spec.scope)
         visit.acts_by_relation = True
-    # Without `limits`, a screen shows the records of everyone.
+    # A screen without `limits` shows everyone's records, so refuse people who see only their own.
     if visit.person and visit.person.is_limited and spec.limits is None and not spec.is_open:
         raise Forbidden(spec.scope or Scope.CONFIG_MANAGE)
 

@@ -1,4 +1,4 @@
-"""Draw the number of accounts that hold an entitlement as a step chart, and as a small line in the catalogue."""
+"""Draw the number of accounts that hold an entitlement as a step chart, and as a sparkline in the catalogue."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -52,7 +52,7 @@ def _level(step: HolderStep) -> ChartLevel:
 
 
 _YEAR = timedelta(days=365)
-# If the entitlements of a page have more holders than this, the page is shown first, and its lines are loaded later.
+# If the entitlements of a page have more holders than this, its sparklines are loaded after the page is shown.
 _MOST_AT_ONCE = 20_000
 
 
@@ -61,8 +61,8 @@ async def sparklines(
 ) -> dict[UUID, Markup | None]:
     """Draw the number of accounts that hold each entitlement in the year before `end`.
 
-    The value is None if no account held the entitlement in that time. If the entitlements have many holders, leave out
-    lines that are not stored yet, unless `can_wait`.
+    The value is None if no account held the entitlement in that time. If the entitlements have many holders, omit
+    sparklines that are not stored yet, unless `can_wait`.
     """
     is_late = not can_wait and sum(item.holders.accounts for item in items) > _MOST_AT_ONCE
     counts = await counts_over_time(db, [item.id for item in items], now, is_stored_only=is_late)

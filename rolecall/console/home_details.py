@@ -164,7 +164,7 @@ async def own_move(db: Db, person_id: UUID, held: Sequence[ApplicationAccess], n
         return None
     id, number, needed_on, department = found[0]
     changes = await move_changes(db, id, person_id, needed_on)
-    # Access through a group is lost with the membership.
+    # Leave out access through a group that the person loses, because it ends with the membership.
     keeps = {
         (entry.permission or entry.section, there.application.name)
         for there in held

@@ -53,7 +53,7 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Team(msgspec.Struct, frozen=True):
-    """The active people who report to a supervisor. `count` is their number, exact if `is_counted`.
+    """The active people who report to a supervisor. `count` is their number, or a lower bound unless `is_counted`.
 
     `members` are the people to show; people with notes come first.
     """

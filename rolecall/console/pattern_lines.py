@@ -27,7 +27,7 @@ def line_of_pattern(pattern: Pattern) -> str:
         return f"{_quoted(pattern.application)}: group {_quoted(pattern.group)}"
     parts = (pattern.header, pattern.section, pattern.permission)
     names = line_of(PermissionName(*(_quoted(part or "") for part in parts)))
-    # Grant is the default of a line too, so it is not written.
+    # Leave out Grant, because a line without an access means Grant.
     access = "" if pattern.access is Access.GRANT else f" = {pattern.access}"
     return f"{_quoted(pattern.application)}: permission {names.strip()}{access}"
 

@@ -71,7 +71,7 @@ async def application_of_account(db: Db, id: UUID) -> UUID:
 
 
 class KnownColumns(NamedTuple):
-    """The columns that a file group reads by name. Without a shape, the header of its files is the first line."""
+    """The columns that a file group reads by name. Unless it has a shape, the first line of its files is the header."""
 
     headers: list[str]
     is_shaped: bool
@@ -193,7 +193,7 @@ class ListedApplication(msgspec.Struct, frozen=True):
     import_id: UUID | None
     import_number: int | None
     import_status: str | None
-    # The last finished import, which the data of the application is from.
+    # The last finished import; the data of the application is from this import.
     finished_id: UUID | None
     finished_number: int | None
     finished_at: datetime | None

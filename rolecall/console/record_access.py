@@ -52,7 +52,7 @@ async def scopes_on(db: Db, caller: Caller, type: RecordType, id: UUID) -> froze
     forms = {scope: verb for scope, verb in _FORMS[type].items() if scope in caller.own_scopes}
     if not forms:
         return caller.scopes
-    # `record_for` reads relations only for limited callers.
+    # Mark the caller as limited, because `record_for` reads relations only for limited callers.
     limited = msgspec.structs.replace(caller, is_limited=True)
     record = await record_for(db, limited, type, id)
     return caller.scopes | {scope for scope, verb in forms.items() if may(limited, verb, record)}

@@ -126,7 +126,7 @@ def _waits_for(
 async def _followed(
     db: Db, request: AccessRequestDetail, carrying: CarrierProgress | None, awaited: RequirementType | None
 ) -> str | None:
-    """Return the progress for live updates of the page while a carrier or a verifying import works, else None."""
+    """Return what the page compares to detect progress while a carrier or a verifying import works, else None."""
     if carrying is None or carrying.state is CarriedState.HELD or awaited not in _WITHOUT_PEOPLE:
         return None
     by_carrier = _waits_for(request, awaited, carrying) == [BY_CARRIER]
@@ -179,7 +179,7 @@ def _refused(status: WorkStatus, standing: permitted.Standing) -> dict[str, list
 
 
 def pending_rules(request: AccessRequestDetail, awaited: RequirementType | None) -> list[str]:
-    """Return, for each unmet rule of the awaited type, the names of its reviewers; any one of them meets it."""
+    """Return, for each unmet rule of the awaited type, the names of its reviewers; one of them must respond."""
     found = [
         " or ".join(PROVING if reviewer.id == SYSTEM.id else reviewer.name for reviewer in reviewers)
         for reviewers in _pending(request, awaited)

@@ -65,7 +65,7 @@ def _wrong(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
 def _hasty(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
     parts = []
     if one.is_bulky and one.bulk_share is not None:
-        parts.append(f"{one.bulk_share:.0%} decided together with others")
+        parts.append(f"{one.bulk_share:.0%} decided in bulk")
     if one.is_hasty and one.median_seconds is not None:
         parts.append(f"{one.median_seconds:.0f} seconds for each decision")
     parts.append(f"details opened for {one.opened_share or 0:.0%}")

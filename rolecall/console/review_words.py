@@ -52,7 +52,7 @@ KEYS: Mapping[Decision, str] = {
     Decision.NOT_MINE: "n",
     Decision.UNSURE: "s",
 }
-# The facts whose words are the same for every item, with these words and the colour of their chip.
+# Facts that have the same text in every item, each with this text and the colour of its chip.
 _WORDS: Mapping[ItemFact, tuple[str, Tone]] = {
     ItemFact.NO_RECORD: ("No request or model on record", "warn"),
     ItemFact.CONFLICT: ("Part of an open conflict of duties", "bad"),

@@ -82,7 +82,7 @@ icon = Router("/", route_handlers=[favicon])
 static = create_static_files_router(
     "/static",
     [STATIC],
-    # Do not set `immutable`: during an upgrade, a process of the old version may serve the URL of the new file.
+    # Do not set `immutable`: during an upgrade, an old process may serve the old file under the URL of the new one.
     cache_control=CacheControlHeader(max_age=3600),
     include_in_schema=False,
     tags=["Console"],

@@ -32,7 +32,7 @@ CHANNEL = "sign-in-mails"
 _REDACTED = "…"
 # How long an unused link prevents another one from being sent. The link is valid for longer.
 _FRESH_FOR = timedelta(minutes=5)
-# The maximum number of waiting e-mails; further ones are rejected.
+# The maximum number of addresses that wait for a link; above it, requests for links are rejected.
 _MOST_WAITING = 1000
 _RETRY = timedelta(seconds=30)
 _ATTEMPTS = 3

@@ -75,8 +75,8 @@ def same_email(column: str) -> str:
 async def person_with_email(db: Db, email: str) -> Person | None:
     """Return the person who signs in with this e-mail: someone whose role has it, or else an identity without a role.
 
-    E-mails of identities can be reassigned. Therefore only the person with the role can sign in with the e-mail of a
-    role. Without a role, nobody can sign in with an e-mail that is not confirmed or that several active identities
+    E-mails of identities can be reassigned. Therefore, if someone's role has the e-mail, only that person can sign in
+    with it. Without a role, nobody can sign in with an e-mail that is not confirmed or that several active identities
     have.
     """
     return await fetch_one(

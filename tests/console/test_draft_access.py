@@ -201,7 +201,7 @@ async def test_warnings_are_at_the_top_of_an_import_and_of_a_dry_run(
     await imports.work_on_dry_runs()
 
     assert (
-        "<li>Columns that may be access are not read as access: VIP. Decide how to read them</li>"
+        "<li>Some columns may be access but are not read as access: VIP. Decide how to read them</li>"
         in (await administrator.get(draft)).text
     )
 

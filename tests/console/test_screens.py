@@ -303,9 +303,9 @@ async def test_guard_in_the_settings_applies_to_all_applications(administrator: 
     again = await administrator.get(f"/applications/{wiki}?tab=connector")
 
     assert (saved.status_code, edited.status_code) == (303, 303)
-    said = "remove more than 12.5 % or add more than 60 % of the data, if there are at least 5 records"
-    said += " (from the settings)."
+    rest = "of the records of one kind, such as groups, or add more than 60 % accounts, if there were at least 5 before"
+    said = f"remove more than 12.5 % {rest} (from the settings)."
     assert said in page.text
-    assert "remove more than 3 % or add more than 60 % of the data, if there are at least 5 records." in own.text
+    assert f"remove more than 3 % {rest}." in own.text
     assert said in again.text
     assert 'value="12.5"' in (await administrator.get("/settings")).text

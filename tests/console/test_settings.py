@@ -25,7 +25,7 @@ async def test_token_revoked_in_the_console_is_rejected_on_the_next_request(
 async def test_form_of_a_token_explains_every_scope_and_the_default(administrator: httpx2.AsyncClient) -> None:
     page = (await administrator.get("/settings/tokens")).text
 
-    assert "By default, a token may read everything, import files and change personnel events." in page
+    assert "By default, a token has all read scopes, and may import files and change personnel events." in page
     assert set(SCOPE_DESCRIPTIONS) == set(Scope)
     for scope, description in SCOPE_DESCRIPTIONS.items():
         assert f'{scope}<span class="quiet small block">{description}</span>' in page

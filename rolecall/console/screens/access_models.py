@@ -112,7 +112,7 @@ async def _picks(db: Db, form: Form) -> dict[int, FoundAccess] | None:
     searched = {n: words for n in range(1001) if (words := first(form, f"find.{n}"))}
     if not first(form, "search") and not any(is_searched(form, f".{n}") for n in searched):
         return None
-    # Skip entries without an application: the form that is shown again omits them too.
+    # Number only entries with an application, because the form that is shown again omits the others.
     chosen = [n for n in range(1001) if first(form, f"applicationId.{n}")]
     return {
         chosen.index(n) if n in chosen else len(chosen): await access_like(

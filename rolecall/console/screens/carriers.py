@@ -131,7 +131,7 @@ async def _open_requests(db: Db, id: UUID, detail: CarrierDetail | None) -> list
     carrier = await queries.find(db, id)
     if carrier is None or detail is None:
         return []
-    # The carrier already works on these requests, or its brake holds them.
+    # These requests cannot be given to the carrier: it already works on them, or its brake holds them.
     taken = {each.access_request_id for each in (*detail.brake.held, *detail.waiting)}
     requests = []
     for each in await queries.open_requests(db, id):

@@ -88,13 +88,13 @@ async def _page(
         "over_time": conflict_chart(conflict, *spans, facts.now.astimezone(facts.zone)),
         "removals": removals(conflict.sides, await queries.removal_requests(db, conflict.identity.id)),
         "supervisor": (await identities.get(db, str(conflict.identity.id))).supervisor_name,
-        # The number of holders other than this person.
+        # For each duty, the number of holders other than this person.
         "remaining": {id: count - 1 for id, count in counts.items()},
         "control": next((duty for duty in rule.duties if duty.id == rule.committed.without), None),
         "owners": await console.people_names(db, [rule.committed.owner_id] if rule.committed.owner_id else []),
         "responses": RESPONSES,
         "approver": approver,
-        # People who can approve the exception use the approval form to reject it.
+        # Offer no withdrawal to people who can approve the exception: they reject it in the approval form.
         "withdrawable": withdrawable if may_withdraw and not approver else None,
         "may_request": is_current and not pending and approving.may_request(caller, conflict, people),
         "form": form,

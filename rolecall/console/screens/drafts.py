@@ -128,7 +128,7 @@ async def _run_page(
     draft = await _named(db, caller, run.id)
     undecided = maybe_access(await queries.proposal_of(db, run.id))
     names = ", ".join(undecided)
-    said = [f"Columns that may be access are not read as access: {names}. Decide how to read them"] if names else []
+    said = [f"Some columns may be access but are not read as access: {names}. Decide how to read them"] if names else []
     shown = {
         "run": run,
         "asked": drafts.questions_of(draft),
@@ -182,7 +182,10 @@ async def _reading_page(db: Db, caller: Caller, id: UUID, problems: dict[str, st
 
 
 def _missing(proposal: Json | None) -> list[list[list[str]]]:
-    """Return, for each content of each file, the required fields without a column; of alternatives, only the first."""
+    """Return, for each content of each file, the required fields without a column.
+
+    If any one of several fields is enough, return only the first of them.
+    """
     return [[_lacking(part) for part in file["contents"]] for file in (proposal["files"] if proposal else [])]
 
 

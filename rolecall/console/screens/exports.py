@@ -75,7 +75,7 @@ async def export_list(
     source = list_named(id) if is_from_here(request) else None
     if source is None:
         raise NotFound("List", id)
-    # Every screen has the parameter `page`, and an empty field of a form is not a filter.
+    # Leave out the format, the page number and empty form fields, which are not filters.
     given = {name: text for name, text in request.query_params.items() if name not in ("format", "page") and text}
     filters = read_filters(source, given)
     await require_list(db, caller, source, given)

@@ -231,7 +231,8 @@ def _is_confirmed(form: Form, conflicts: Sequence[RequestConflict], unchanged: S
 def _confirmations(form: Form, conflicts: Sequence[RequestConflict], unchanged: Sequence[Privilege]) -> set[str]:
     """Return strings that identify what the person confirms.
 
-    These are, for each conflict, rule, duties, person and access; if the request changes nothing, person and access.
+    Each string contains the form: person, action, application and privileges. Before them are the rule and duties of a
+    conflict or, if the request changes nothing, the word `unchanged`.
     """
     asked = [first(form, name) for name in ("identityId", "action", "applicationId", "privileges")]
     doubts = [[str(each.rule_id), *each.duties] for each in conflicts] + ([["unchanged"]] if unchanged else [])

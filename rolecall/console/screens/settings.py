@@ -125,7 +125,7 @@ async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> HtmlPage
             rule |= {name: form.get(name, []) for name in _CHOICES}
             await actions.change_policy(db, lambda rules: [*rules, rule], facts)
     except Invalid as error:
-        # The field of a problem contains the position of the new rule, as in approvalPolicy.3.reason.
+        # Keep only the last part of a field: approvalPolicy.3.reason contains the position of the new rule.
         problems = {field.rpartition(".")[2]: said for field, said in forms.problems_by_field(error).items()}
         return await _settings_page(db, config, added=_RejectedForm(form, problems))
     return SeeOther("/settings#policy", "The rule was added")
