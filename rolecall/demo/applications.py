@@ -33,8 +33,8 @@ class Application(NamedTuple):
     """An application of the sample company.
 
     `groups` maps names to a description and member departments, `grants` maps groups to permissions, and `parents` maps
-    groups to their parent group. The members of a group in `leads` are the heads of its departments; heads are not
-    direct members of its parent group. `renamed` maps groups to their former name and the days since the rename.
+    groups to their parent group. The members of a group in `leads` are the heads of its departments, who are not direct
+    members of its parent group. `renamed` maps groups to their former name and the days since the rename.
     """
 
     name: str
@@ -195,7 +195,7 @@ def files_of(
 ) -> dict[str, bytes]:
     """Return the file of each file group, as exported on the simulated date `today`.
 
-    `day` is `today` in days relative to the real date, so it is negative; in the last month, when no grants change, 0.
+    `day` is `today` as days relative to the real date (negative). In the last month, when no grants change, it is 0.
     """
     kept = [p for p in people if p.is_here(today) or (application.keeps_leavers and p.joined <= today)]
     users = [person for person in kept if _works_in(person, application.departments)]

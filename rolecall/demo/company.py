@@ -46,7 +46,7 @@ from rolecall.tokens import actions as tokens
 from rolecall.tokens.model import DEFAULT_DAYS, display_name
 from rolecall.worker import LOOPS, Loop
 
-# How many times the loops other than imports run, one after another: a loop can create work for an earlier one.
+# How many times all loops except imports run, in a fixed order: a loop can create work for one that ran before it.
 _ROUNDS = 2
 _ALL_SCOPES = frozenset(Scope)
 _MAKE = {
@@ -337,7 +337,7 @@ class _Company:
         )
 
     async def _import_what_changed(self) -> None:
-        """Import changed files, in which a person is missing and titles differ, and a bad file; cancel an import."""
+        """Import files in which a person is missing and titles differ, import a bad file, and cancel another import."""
         leaver = self.people.index(next(p for p in self.people if p.department == "Sales")) + 3
         staff = [person for position, person in enumerate(self.people) if position != leaver]
         staff[20:22] = [person._replace(title="Principal Engineer") for person in staff[20:22]]

@@ -34,7 +34,7 @@ SHORT_DAY, SHORT = -1, CORPORATE_DIRECTORY
 
 
 class Who(NamedTuple):
-    """An employee, identified by the position in a department, in which the head is first."""
+    """An employee, identified by department and position; the head of a department has position 0."""
 
     department: str
     position: int
