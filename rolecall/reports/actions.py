@@ -117,7 +117,7 @@ async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config)
 async def _unreadable(
     db: Db, caller: Caller, report: ReportDetail, facts: Facts, config: Config
 ) -> AsyncGenerator[Problem]:
-    """If the filters name a record or a time, open the list without reading rows, and yield the problems found."""
+    """If the filters contain a record or `asOf`, open the list without reading rows, and yield the problems found."""
     if not report.filters.keys() & {AS_OF, RECORD}:
         return
     # Plan without the period, because there may be no data for the period yet when the report is saved.

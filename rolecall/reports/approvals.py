@@ -9,8 +9,8 @@ from rolecall.reports.shapes import Approval
 from rolecall.web.periods import end_of, start_of
 from rolecall.work_items.shapes import person
 
-# A decision is listed at the time when its request was approved or, if the request was never approved, canceled. A
-# request without decisions is listed only if it was approved: it required no decision.
+# A decision is listed at the time when its request was approved, or was canceled if it was never approved. A request
+# without decisions is listed only if it was approved, because it then required no decision.
 _APPROVALS = """
     SELECT d.decided_on, coalesce(s.response, 'Not Required'), s.reviewer_id, s.reviewer_name, s.stand_in_id,
            s.stand_in_name, coalesce(s.reason, ''),
@@ -19,7 +19,7 @@ _APPROVALS = """
            coalesce((SELECT string_agg(
                 concat_ws(' / ', nullif(p.header, ''), nullif(p.section, ''), nullif(p.permission, ''))
                 || ': ' || p.initial_access || ' to '
-                -- Until the approval, the approved access is the level None.
+                -- Before the approval, `approved_access` is still the level None, so show the requested access.
                 || CASE WHEN r.approved_on IS NULL THEN p.requested_access ELSE p.approved_access END,
                 '; ' ORDER BY p.position) FROM privileges p WHERE p.request_id = r.id), '')
     FROM access_requests r JOIN applications a ON a.id = r.application_id

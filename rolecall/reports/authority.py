@@ -1,7 +1,8 @@
 """Decide on whose authority a schedule runs: the owner of the report, or else its last author.
 
 The last author is the person, token or system that last saved the report. The authority is checked at each run: if the
-owner or last author may no longer read the list, runs fail until someone who may read it owns or saves the report.
+owner or last author may no longer read the list, runs fail until the report has an owner who may read the list or, if
+it has no owner, is saved by someone who may.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,7 +19,7 @@ from rolecall.core.errors import NotFound
 from rolecall.reports.shapes import ReportDetail
 from rolecall.tokens import queries as tokens
 
-# A function that returns the scopes of a person. It is a parameter, because roles belong to the console.
+# A function that returns the scopes of a person. It is a parameter, because reports must not import the console.
 ScopesOf = Callable[[Db, UUID], Awaitable[frozenset[str]]]
 
 
@@ -60,7 +61,7 @@ async def _who_saved(db: Db, id: UUID, scope: str, scopes_of: ScopesOf, now: dat
         return Caller(who.id, who.name, await scopes_of(db, who.id))
     if who.kind == AuthorKind.TOKEN and who.id:
         return Caller(who.id, who.name, await _scopes_of_token(db, who.id, now))
-    # A person who works on the machine or in the database has no identity here, so their authority does not end.
+    # Someone at the command line or in the database has no role or token here that could be withdrawn.
     return Caller(SYSTEM.id, SYSTEM.name, frozenset([scope]))
 
 

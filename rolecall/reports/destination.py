@@ -121,7 +121,7 @@ class FileBeingWritten:
         fault("report.after-rename")
 
     def discard(self) -> None:
-        """Delete the temporary file, if the location still allows it."""
+        """Close and delete the temporary file; ignore errors, because the location may be unavailable."""
         with suppress(*source_errors()):
             self._file.close()
         with suppress(*source_errors()):

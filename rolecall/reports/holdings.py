@@ -49,9 +49,9 @@ _FILTERS_OF_PEOPLE = {
     "identityId": "i.id = %(identityId)s",
     "explained": "(coalesce(any_account.said, own_account.said, models.said) IS NOT NULL) = %(explained)s",
 }
-# The key that joins held access to requests and access models. Requests and models name a group without header and
-# section, and for access through groups they name the group that the account is in directly. The key is one array,
-# because the planner would join on only some of several columns.
+# The key that joins held access to requests and access models. There, a group has no header or section, and access
+# through groups appears as the group that the account is in directly. The key is one array, because the planner would
+# join on only some of several columns.
 _GIVEN = """ARRAY[i.id::text, e.application_id::text, (e.kind = 'Group' OR h.path <> '{}')::text,
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.header END,
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.section END,

@@ -134,7 +134,10 @@ class HeldEntitlement(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AccessRow(msgspec.Struct, rename="camel"):
-    """Access of one account on one path. `requests` and `models` explain it; both are empty if it is unexplained."""
+    """Access that an account holds directly or through one path of groups.
+
+    `requests` and `models` explain the access; both are empty if it is unexplained.
+    """
 
     application: str
     identity: HolderIdentity | None
