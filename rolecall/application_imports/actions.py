@@ -70,7 +70,7 @@ async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: Im
 
 
 async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
-    """Request cancellation; a worker stops the import and moves it to Canceled."""
+    """Request cancellation; a worker then stops the import and sets its status to Canceled."""
     id = check(CancelImportBody, raw, facts).application_import_id
     _require_right(caller, await queries.is_of_identity_source(db, id))
     if not await move_import(db, id, ImportStatus.CANCELING):
@@ -82,7 +82,7 @@ async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
 
 
 async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> bool:
-    """Set the status and `columns` of an import if MOVES allows this change of status; return whether it did."""
+    """Set the status and `columns` of an import if MOVES allows this change of status; return whether they were set."""
     changes = ", ".join(f"{name} = %({name})s" for name in ("status", *columns))
     # Fires key_row (schema/application_imports.sql). A new status also fires show_entitlements
     # (schema/entitlements.sql), watch_duties (schema/duties.sql), recheck_requests (schema/access_requests.sql),
@@ -178,7 +178,7 @@ async def create_import(
 async def add_file(
     db: Db, import_id: UUID, position: int, group: FileGroup, file: UploadedFile, store: Store, now: datetime
 ) -> UUID:
-    """Store a file and insert its row. If this is interrupted, `sweep_files` removes the stored file without a row."""
+    """Store a file, then insert its row. If this is interrupted in between, `sweep_files` later removes the file."""
     id = new_id()
     await execute(
         db,
@@ -221,7 +221,7 @@ async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 async def sweep_files(db: Db, store: Store, now: datetime) -> None:
-    """Remove files stored two to eight days ago that no import or dry run has, and incomplete files after a day."""
+    """Remove files stored two to eight days ago that belong to no import or dry run, and partial files after a day."""
     locations = await asyncio.to_thread(store.sweepable, now)
     rows = await fetch_rows(
         db,
@@ -276,7 +276,7 @@ def file_problems(
     knows_groups = target is not None and target.file_groups is not None
     sent = Counter[UUID | None]()
     for name, _ in upload.fields:
-        # A part of the form without a file name is a text field, even if it was meant as a file.
+        # A file that is sent without a file name arrives as a text field.
         if ids.guid(name):
             yield Problem(name, "File name is required")
     for file in chosen(upload):

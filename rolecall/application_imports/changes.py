@@ -45,9 +45,10 @@ _NAMES: dict[RecordKind, tuple[str, str]] = {
 _INTERNAL = {"firstNameKey", "lastNameKey"}
 _JSON = {"metadata": "::json"}
 
-# For each type of change: the condition for the rows `r` that import n changed, and the condition that joins the other
-# version `o` of the same row. The number is a literal to avoid a generic plan: one import has millions of rows, the
-# next has ten. With `IS NULL` instead of `coalesce`, the planner would expect no rows, and sort all rows of the import.
+# For each type of change by import n: the condition for the rows `r`, and the join condition for `o`, the version that
+# `r` replaced or, for a removed row, that replaced `r`. The number n is a literal to avoid a generic plan: one import
+# has millions of rows, the next has ten. With `IS NULL` instead of `coalesce`, the planner would expect no rows, and
+# sort all rows of the import.
 _ROWS = {
     ChangeType.NEW: ("r.from_import = {n:d} AND coalesce(o.from_import, 0) < 1", "o.until_import = {n:d}"),
     ChangeType.ALTERED: ("r.from_import = {n:d} AND o.from_import IS NOT NULL", "o.until_import = {n:d}"),

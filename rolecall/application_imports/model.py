@@ -80,7 +80,7 @@ class ContentReading(msgspec.Struct, rename="camel"):
     rejected: int
     left_out: dict[str, int]
     columns_not_read: list[str]
-    # The number of non-blank cells in these columns.
+    # The number of non-blank cells in `columns_not_read`.
     cells_not_read: int
 
 

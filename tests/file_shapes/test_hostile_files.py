@@ -67,8 +67,8 @@ def test_members_that_a_shape_cannot_name_are_in_the_evidence(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "path", "problem"),
     [
-        ('[{"a": "x"}]', "x[][0]", "name a list inside a list as in groups"),
-        ('[{"a": [{"b": [1]}]}]', "[].a[0].b[]", "name it by members, without brackets"),
+        ('[{"a": "x"}]', "x[][0]", "write a list inside a list as in groups"),
+        ('[{"a": [{"b": [1]}]}]', "[].a[0].b[]", "write only member names, without brackets"),
         ('"x"', None, "JSON without records"),
         ("1", None, "JSON without records"),
         ("null", None, "JSON without records"),

@@ -172,7 +172,7 @@ def test_statement_shows_how_names_are_built(tmp_path: Path) -> None:
 
     _, pairs = proposed(tmp_path, users=text).files[0].contents
 
-    assert "Names in clientRoles are followed by their values, as in billing: viewer" in pairs.statements
+    assert "Each value in clientRoles is read with its name before it, as in billing: viewer" in pairs.statements
 
 
 @pytest.mark.parametrize(

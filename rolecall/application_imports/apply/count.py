@@ -47,7 +47,7 @@ async def totals_before(db: Db, application_id: UUID) -> RecordTotals:
 
 
 async def has_totals(db: Db, application_id: UUID) -> bool:
-    """Return whether an import of the application has finished before, even an empty one."""
+    """Return whether any import of the application has finished, even an empty one."""
     sql = "SELECT EXISTS (SELECT FROM application_totals WHERE application_id = %(id)s)"
     return bool(await fetch_value(db, sql, id=application_id))
 
@@ -73,7 +73,7 @@ async def _tally(db: Db, relation: Relation, number: int) -> Tally:
     [(opened, closed)] = await fetch_rows(db, f"SELECT (SELECT count(*) {since}), (SELECT count(*) {until})")
     altered = 0
     if opened and closed:
-        # INTERSECT instead of a join: the planner has no statistics on the new rows and would use nested loops.
+        # Use INTERSECT instead of a join: the planner has no statistics on the new rows and would use nested loops.
         key = ", ".join(relation.key)
         [(altered,)] = await fetch_rows(
             db, f"SELECT count(*) FROM (SELECT {key} {since} INTERSECT SELECT {key} {until}) AS altered"

@@ -1,7 +1,7 @@
 """Update identities after an import of their source: changed fields, removals, supervisors.
 
-The versions of the identities must have been written. Only the database is read, not the files, so that a rollback can
-use this module too.
+The calling code must write the versions of the identities first. This module reads only the database, not the files, so
+that a rollback can use it too.
 """
 
 from datetime import datetime
@@ -12,7 +12,7 @@ from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.text import sort_key
 from rolecall.settings.model import CUSTOM_FIELDS
 
-# Columns of an identity that copy a field of the source.
+# Columns of an identity that are copied from a field of the source.
 TEXTS = {
     "first_name": "first_name",
     "last_name": "last_name",
@@ -193,9 +193,9 @@ async def _unknown_supervisors(db: Db, application_id: UUID) -> list[str]:
 
 
 async def _supervisors_where(db: Db, application_id: UUID, condition: str) -> tuple[list[tuple[str, str]], int]:
-    """Return the first employees without a supervisor who meet the condition, and how many more there are.
+    """Return the first employees who have no supervisor and meet the condition, and how many more there are.
 
-    Each employee ID is paired with the supervisor ID in the file. Identities that have a supervisor are left out.
+    Each employee ID is paired with the supervisor ID in the file.
     """
     rows = await fetch_rows(
         db,
@@ -213,7 +213,7 @@ async def _supervisors_where(db: Db, application_id: UUID, condition: str) -> tu
 
 
 async def _supervisor_cycles(db: Db, application_id: UUID, number: int) -> list[str]:
-    """Return at most ten log lines for cycles among the supervisors of people whom this import changed."""
+    """Return at most ten log lines about cycles of supervisors above the people whom this import changed."""
     rows = await fetch_rows(
         db,
         """WITH RECURSIVE up(id) AS (

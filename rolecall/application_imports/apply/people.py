@@ -49,7 +49,7 @@ async def _write_new_people(db: Db, people: pl.DataFrame, fields: set[str], now:
         await copy_in(db, f"identities ({', '.join(new.columns)})", new)
     if known.height:
         # Fires triggers of other packages: schema/identities.sql lists them. One of them deletes the password of a
-        # person whose e-mail is not confirmed yet, so the e-mail must be confirmed after this.
+        # person whose e-mail is not confirmed yet, so confirm the e-mail only after this update.
         await execute(
             db,
             """UPDATE identities i SET employee_id = k.employee_id
@@ -63,9 +63,9 @@ async def _write_new_people(db: Db, people: pl.DataFrame, fields: set[str], now:
 async def _with_identities(db: Db, people: pl.DataFrame, fields: set[str]) -> pl.DataFrame:
     """Add the columns `identity_id`, `is_made` (whether the identity is new) and `supervisor` (the id of an identity).
 
-    Find identities by employee ID, or else by e-mail address. An address finds only identities without an employee ID
-    that are not removed, and it must be unique among them and among the rows. All other rows are new people. The
-    address of a person is the one with which they sign in; that of a person who cannot sign in is not confirmed.
+    Find identities by employee ID, or else by e-mail address. An address finds only an identity that has no employee ID
+    and is not removed, and it must be unique among these identities and among the rows. All other rows are new people.
+    An identity has the address with which the person signs in or, if they cannot sign in, an unconfirmed one.
     """
     there = await copy_out(
         db,
@@ -101,7 +101,7 @@ def _with_supervisors(people: pl.DataFrame, by_id: pl.DataFrame) -> pl.DataFrame
 def _by_email(people: pl.DataFrame, onboarded: pl.DataFrame) -> pl.DataFrame:
     """Set `known` where it is missing, by e-mail addresses that are unique in both `people` and `onboarded`.
 
-    An address that is not confirmed counts only if nobody in `onboarded` has it as a confirmed one.
+    An unconfirmed address counts only if nobody in `onboarded` has confirmed the same address.
     """
     key = pl.col("email").str.to_lowercase()
     is_confirmed = pl.col("is_confirmed") == "t"

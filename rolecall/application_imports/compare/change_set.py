@@ -74,10 +74,10 @@ class ChangeSet:
 
 
 def rows_of_lines(delta: DeltaPart, present: pl.DataFrame, name: list[str]) -> pl.DataFrame | Doubt:
-    """Return the rows of `present` that are named in changed lines.
+    """Return the rows of `present` whose keys occur in changed lines.
 
-    Return a Doubt if a removed line names a row that is not present, or if an added line names a present row that no
-    removed line names, because then an unchanged line names this row too.
+    Return a Doubt if the key of a removed line is not in `present`. Also return one if the key of an added line is in
+    `present` but in no removed line: then an unchanged line has the same key.
     """
     assert delta.removed is not None
     there = present.select(name)
@@ -96,7 +96,7 @@ def union(frames: Iterable[pl.DataFrame], column: str) -> pl.DataFrame:
 def ordered_ids(count: int) -> pl.Series:
     """Generate UUIDv7s in order, so that an index appends them instead of spreading them over its pages.
 
-    With a volatile column default instead, COPY would insert rows one by one.
+    A volatile column default would generate them too, but COPY would then insert rows one by one.
     """
     time_part = f"{time.time_ns() // 1_000_000:012x}"
     digits = secrets.token_hex(9 * count)

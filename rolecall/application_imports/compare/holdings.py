@@ -1,6 +1,7 @@
 """Compare files of groups, memberships and permissions with what the application's accounts and groups hold.
 
-Memberships and assignments are compared by the numbers of their names in the database, groups and permissions by name.
+Memberships and assignments are compared by the numbers that the database assigns to names. Groups and permissions are
+compared by name.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -124,7 +125,7 @@ class GroupNames:
             after = pl.concat([rows, after.join(rows, on="group", how="anti").select(rows.columns)])
             if doubt := self._listings(found, listed):
                 return doubt
-        # `apply/write.py` removes groups after all changes are written, because other files may still name them.
+        # Remove no groups here, because other files may still name them: `apply/write.py` does so after all changes.
         change = difference(present, after, ["group"], GROUPS.values)
         found.change(GROUPS, change._replace(removed=present.clear()), {"group_number": self.index})
         if listed:
@@ -240,7 +241,7 @@ class PartComparison:
         return doubt or self.found
 
     async def _accounts(self) -> None:
-        """Set `accounts` to the accounts of the file of users, and the accounts that only other files name."""
+        """Set `accounts` to the accounts in the file of users and those that occur only in other files."""
         self.accounts = self.whole.accounts.index(*self.parts)
         if not self.whole.accounts.is_all:
             named = union((delta.mentioned("username") for delta in self.deltas.values()), "username")
@@ -329,9 +330,9 @@ class PartComparison:
         return before
 
     def _remove_held(self, content: Content, held: pl.DataFrame) -> Doubt | None:
-        """Remove what removed accounts hold, for a content that this import did not read.
+        """Remove the rows of removed accounts from a content that this import did not read.
 
-        If its files are the same as before, return a Doubt, because they still name the removed accounts.
+        If the files of the content are the same as before, return a Doubt: they still name the removed accounts.
         """
         if not held.height:
             return None

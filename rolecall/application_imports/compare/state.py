@@ -1,4 +1,4 @@
-"""Read the current state of an application as frames: the whole state, or what some rows refer to."""
+"""Read the current state of an application as frames: the whole state, or the part that some rows refer to."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -33,7 +33,7 @@ class NameIndex(NamedTuple):
 
 
 class _NamedTable(NamedTuple):
-    """A table that assigns numbers to names. `name` and `in_files` are the name columns of the table and of files."""
+    """A table that assigns numbers to names. `name` lists its name columns, `in_files` the same columns in files."""
 
     table: str
     name: list[str]
@@ -71,7 +71,7 @@ def _names_query(relation: Relation, *, is_all: bool) -> tuple[str, list[str]]:
 
 
 def _rows_query(relation: Relation, condition: str) -> tuple[str, list[str]]:
-    """Return a query for current rows, which no import has ended, and the columns of the result."""
+    """Return a query for current rows, whose intervals are open, and the columns of the result."""
     query = f"SELECT {relation.columns} FROM {relation.table} r WHERE r.until_import IS NULL AND {condition}"
     return query, [*relation.key, *relation.values]
 
@@ -108,7 +108,7 @@ class CurrentState:
             return await self._copy_out(*_rows_query(relation, has_key))
 
     async def all_rows(self, relation: Relation) -> RowParts:
-        """Return all current rows of the application by the part of their holder: part 0 if the part is unknown."""
+        """Return all current rows of the application, in parts by holder. Rows of unknown holders are in part 0."""
         found = RowParts(self.parting)
         number, holders = pl.lit(0, pl.UInt16), None
         if self.parting.count > 1:

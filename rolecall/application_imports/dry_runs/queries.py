@@ -63,7 +63,7 @@ async def get(db: Db, id: UUID, caller: Caller) -> DryRunDetail:
 
 
 def _files(files: list[Any], result: DryRunResult | None) -> list[DryRunFile]:
-    # A file with several contents has several totals. Show those of the first, which usually has one row per line.
+    # A file has totals for each of its contents. Show those of the first content, which usually has one row per line.
     totals = {total.file_id: total for total in reversed(result.files)} if result else {}
     tried = []
     for id, group, name in files:
@@ -105,7 +105,7 @@ async def rejects_of(db: Db, id: UUID, caller: Caller, page: int) -> Page[Reject
 
 
 async def _version_of(db: Db, id: UUID, caller: Caller) -> object:
-    """Return when a dry run ended, or its status if it has not; raise NotFound if another caller created it."""
+    """Return when a dry run ended, or its status if it has not ended; raise NotFound if another caller created it."""
     (version,) = await _own(db, "SELECT coalesce(ended_at::text, status)", id, caller)
     return version
 

@@ -76,7 +76,7 @@ _KINDS = {"kind", "type", "api", "ref", "version"}
 # Header words for limits, such as the maximum amount that an account may approve.
 _LIMITS = {"limit", "limits", "ceiling", "threshold", "betragsgrenze", "plafond"}
 _NOTHING = GIVES_NOTHING | NO_ACCESS
-# Words for no access among levels. *NONE is left out, because systems write it in place of a name.
+# Words for no access in a column of levels. *NONE is left out, because systems write it in place of a name.
 _NO_LEVEL = {word for word in _NOTHING if not word.startswith("*")}
 _BLANK = {"", "[]", "{}"}
 _SEPARATORS = (";", "|", "~", "#", "\n", ",")
@@ -149,7 +149,7 @@ def _listed(values: Sequence[str]) -> Sign | None:
     inside = [value[1:-1] if value[0] + value[-1] in ("[]", "{}") else value for value in values]
     for separator in _SEPARATORS:
         lists = [[part.strip() for part in value.split(separator) if part.strip()] for value in inside]
-        # Sentences rarely occur twice; long names do.
+        # A part with many words is a piece of a sentence if it occurs only once; long names repeat.
         once = {part for part, count in Counter(part for each in lists for part in each).items() if count == 1}
         is_text = separator == "," and (
             any(len(part.split()) > _MOST_WORDS for part in once)
@@ -157,7 +157,7 @@ def _listed(values: Sequence[str]) -> Sign | None:
         )
         if _is_shared(lists) and any(len(each) > 1 for each in lists) and not is_text:
             return Sign.LIST
-    # Lists of codes, padded with spaces to equal width.
+    # The values may be lists of codes that are padded with spaces to equal width.
     is_padded = any("  " in value for value in values) and all(value == value.upper() for value in values)
     return Sign.LIST if is_padded and _is_shared([value.split() for value in values]) else None
 

@@ -53,9 +53,8 @@ def columns_of(header: str, below: str) -> Columns:
 
 
 def cut(line: str, starts: Sequence[int]) -> list[str]:
-    """Cut a line into fields. A line with text across the start of a column does not fit, and stays one field."""
+    """Cut a line into fields. A line with text before the first column or across a column start stays one field."""
     line = line.expandtabs().rstrip()
-    # The line has text before the first column or across the start of another column.
     if line[: starts[0]].strip() or any(
         " " not in line[start - 1 : start + 1] for start in starts if 0 < start < len(line)
     ):

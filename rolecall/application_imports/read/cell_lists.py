@@ -53,7 +53,7 @@ def _elements(cell: str) -> list[str]:
 
 
 def _texts_of(entry: object) -> list[str]:
-    """Return a string unchanged, the entries of a list, the access in an object, and JSON for anything else."""
+    """Return the texts of an entry: a string itself, the entries of a list, the access in an object, or other JSON."""
     match entry:
         case None:
             return []

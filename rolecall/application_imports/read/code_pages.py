@@ -4,8 +4,8 @@ import re
 import unicodedata
 from itertools import pairwise
 
-# Code pages, each with the codec to try, which may be a subset with fewer rare letters. If scores are equal, the first
-# code page is used.
+# Code pages, each with the codec to try. A codec may be a subset of its code page, so that rare letters count as
+# errors. If scores are equal, the first code page is used.
 CODE_PAGES = {
     "windows-1252": "windows-1252", "windows-1250": "windows-1250", "windows-1251": "windows-1251",
     "windows-1253": "windows-1253", "windows-1254": "windows-1254", "cp850": "cp850", "cp852": "cp852",
@@ -92,7 +92,7 @@ def _words(sample: bytes, codec: str) -> list[str]:
 
 
 def _score(words: list[str], name: str) -> float:
-    """Return how plausible words are, at most 1. A code page that cannot decode the text has no words and gets 0."""
+    """Return how plausible words are, as a score of at most 1; 0 if the code page cannot decode the text."""
     distinct = list(dict.fromkeys(words))
     if not distinct:
         return 0.0

@@ -1,4 +1,4 @@
-"""Determine what becomes of each column of a file: it is read, kept as a detail, ignored, or not read."""
+"""Determine whether each column of a file is read, kept as a detail, ignored on purpose, or just not read."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -44,7 +44,7 @@ _DEEPEST = 20
 
 
 def uses_of(headers: Sequence[str], sections: Sequence[Section]) -> dict[str, Use]:
-    """Return what becomes of each column of a file from which all these contents are read."""
+    """Return what becomes of each column of a file from which the contents of all sections are read."""
     given = [_fields_in(headers, section) for section in sections]
     ignored = [{*map(same_header, section.shape.ignore)} for section in sections]
     unpivoted = [{header for header in headers if _is_in_matrix(header, each)} for each in map(_in_matrix, sections)]
@@ -69,7 +69,7 @@ def _read(fields: Mapping[str, Sequence[str]]) -> Use:
 def _unread(
     header: str, sections: Sequence[Section], ignored: Sequence[Set[str]], unpivoted: Sequence[Set[str]]
 ) -> Use:
-    """Return what becomes of a column that gives no field. Each section has its ignored and unpivoted columns."""
+    """Return what becomes of a column that gives no field. `ignored` and `unpivoted` list columns for each section."""
     if secret_headers([header], [name for section in sections for name in section.shape.keep]):
         return Use(Fate.IGNORED, "it looks like a secret")
     name = same_header(header)
@@ -157,7 +157,7 @@ def is_named_like_field(content: Content, header: str) -> bool:
 
 
 class _Matrix(NamedTuple):
-    """The columns that a matrix unpivots or, if `is_rest`, the only ones that it does not."""
+    """The columns that a matrix unpivots; if `is_rest`, the columns that it does not unpivot."""
 
     names: set[str]
     is_rest: bool
@@ -178,9 +178,9 @@ def _is_in_matrix(header: str, matrix: _Matrix) -> bool:
 
 
 def beside(shape: FileShape) -> dict[str, list[tuple[str, str]]]:
-    """Return the fields that are read from a second column for each column of a matrix, such as `role1` for `course1`.
+    """Return the fields that are read from columns beside those of a matrix, such as `role1` beside `course1`.
 
-    Map each field to these pairs of columns: the column of the matrix, and the column that is read.
+    Map each field to pairs of columns: the column of the matrix, and the column beside it.
     """
     headers = shape.unpivot.headers if shape.unpivot else ""
     found = {}

@@ -101,7 +101,7 @@ def require_states(layout: ColumnLayout, headers: Sequence[str], mapping: Mappin
 
 
 def header_below(content: Content, table: Table, mapping: Mapping[str, str]) -> int | None:
-    """Return the first line below the header, near the top, that has the required columns; None if there is none."""
+    """Return a line near the top that may be the real header, because it has the required columns; None if none has."""
     rows = [(line, row) for line, *row in table.frame.head(_NEAR_TOP).iter_rows()]
     rows += [(ragged.line, ragged.row) for ragged in table.ragged[:_NEAR_TOP]]
     for line, row in sorted(rows):

@@ -175,7 +175,7 @@ class _Header(NamedTuple):
     @staticmethod
     def of(source: CsvText) -> "_Header":
         csv.field_size_limit(MAX_FIELD)
-        # Old Mac programs end lines with CR alone.
+        # The header may end with CR alone, as old Mac programs write it.
         line = header_of(source.text).partition(b"\r")[0]
         if len(line) > MAX_FIELD:
             raise BrokenFile(f"the header is longer than {MAX_FIELD // MIB} MiB", line=1)
@@ -194,7 +194,7 @@ def _read_quickly(source: CsvText, header: _Header) -> Table | None:
     if frame is None:
         return None
     lined = frame.with_row_index("line", offset=source.first_row)
-    # Searching for one byte is much faster than for two.
+    # Search for one byte first, which is much faster than for two.
     has_formulas = FORMULA[:1] in text and FORMULA in text
     frame = _without_formulas(lined) if has_formulas else lined
     return Table(header.names, frame, [], is_by_line=True, is_plain=_is_plain(text))
@@ -256,7 +256,7 @@ def _quick_frame(text: bytes, header: bytes, dialect: Dialect) -> pl.DataFrame |
         empty_string_is_null=False,
     )
     if frame.height != rows:
-        # Polars takes a byte order mark below the header for the beginning of the text.
+        # Use the csv module: Polars mistakes a byte order mark below the header for the beginning of the text.
         return None
     longest = max(frame.select(pl.all().str.len_bytes().max()).row(0))
     return frame if longest <= MAX_FIELD else None

@@ -53,7 +53,7 @@ class ReadDates(NamedTuple):
 
     texts: pl.Series
     notes: list[str]
-    # Whether the order of day and month was inferred from the whole column: a single line does not show the order.
+    # Whether the order of day and month was inferred from the whole column. If so, no line can be read on its own.
     is_inferred: bool = False
 
 
@@ -91,7 +91,7 @@ def read_dates(
 
 
 def are_past(cells: pl.Series, format: str) -> pl.Series:
-    """Return for each cell whether it contains, in this format, a date before today."""
+    """Return whether each cell contains a date in this format that is before today."""
     texts = cells.unique()
     texts = texts.filter(~texts.str.strip_chars().str.to_lowercase().is_in(list(NO_DATE)))
     moments = _in_format(texts.str.strip_chars(), format, ZoneInfo("UTC"))
@@ -204,7 +204,7 @@ def _named(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
                 tried = odd.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))
             else:
                 tried = odd.str.to_datetime(pattern, strict=False, time_unit="us")
-            # A pattern with a four-digit year reads a two-digit year as a year of the first century.
+            # Ignore years before 100: a pattern with a four-digit year reads 26 as the year 26, not 2026.
             found = pl.select(pl.coalesce(found, pl.when(tried.dt.year() > 99).then(tried))).to_series()
     # The format of lastlog and other Unix programs.
     unix = odd.str.replace_all(r"\s+", " ").str.to_datetime(_UNIX_DATE, strict=False, time_unit="us")

@@ -326,7 +326,7 @@ def _with_columns(group: InputGroup, table: Table) -> Table:
 def _shaped(group: InputGroup, table: Table) -> Table:
     if group.shape is None:
         return table
-    # Users are derived from memberships or permissions. Permissions also have all fields of memberships.
+    # Users are derived from memberships or permissions: shape either as permissions, which have the fields of both.
     content = Content.PERMISSIONS if group.is_derived else group.content
     made = shaping.shaped(table, group.shape, group.columns, content)
     if not group.is_derived:
@@ -413,7 +413,7 @@ def _changed_records(
     texts = [b"\n".join(text for _, text in changed()) for changed in (found.added, found.removed)]
     tables = [formats.read_json_lines(text, group.shape, group.columns) for text in texts]
     added_headers, removed_headers = (set(table.headers) for table in tables)
-    # A new column, or a column that only removed lines have, may change the columns of the whole file.
+    # Read all lines if a column is new or occurs only in removed lines: the columns of the whole file may have changed.
     if not removed_headers <= added_headers <= set(headers):
         return None
     added, removed = Collector(group.content, parting), Collector(group.content, parting)

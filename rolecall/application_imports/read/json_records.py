@@ -48,7 +48,7 @@ def read_json(text: bytes, path: str | None) -> Records:
     try:
         document = decode_nested(text)
         if path is not None and isinstance(_value_at(document, path.removesuffix(MEMBERS)), dict):
-            # Each name is a record, so the values of a repeated name must not be lost.
+            # Each name becomes a record, so decode again in a way that keeps all values of a repeated name.
             document = decode_json(text.decode())
     except NestedTooDeeply:
         raise BrokenFile(TOO_DEEP) from None
@@ -198,7 +198,7 @@ def inner_records(document: object, path: str) -> list[Record]:
     outer, _, inner = path.removesuffix("[]").partition("[].")
     records: list[Record] = []
     if "[]" in outer:
-        raise BrokenFile(f"shape.records names {path}; name a list inside a list as in groups[].members[]")
+        raise BrokenFile(f"shape.records names {path}; write a list inside a list as in groups[].members[]")
     if "[]" in inner:
         raise BrokenFile(f"shape.records names {path}; a path has at most one list inside a list")
     outside = _at(document, outer or "$")
@@ -220,7 +220,7 @@ def _steps(record: Mapping[str, Any], path: str) -> list[str]:
     for size in range(len(parts) - 1, 0, -1):
         if isinstance(inner := record.get(name := ".".join(parts[:size])), dict):
             return [name, *_steps(inner, ".".join(parts[size:]))]
-    raise BrokenFile(f"shape.records names the list {path} inside records; name it by members, without brackets")
+    raise BrokenFile(f"shape.records names the list {path} inside records; write only member names, without brackets")
 
 
 def _with_entry(record: Mapping[str, Any], path: list[str], entry: object) -> Record:

@@ -20,7 +20,7 @@ from rolecall.application_imports.read.keyed_values import (
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold
 
-# Words in names of objects that map names to access: the access, and the places where it applies.
+# Words in names of objects that map names to access: words for access, and for the places where the access applies.
 _KEYED_ACCESS = ACCESS_WORDS | {"accesses", "assignments", "privs"}
 _PLACES = {
     "app", "apps", "application", "applications", "project", "projects", "space", "spaces", "site", "sites", "tenants",
@@ -72,7 +72,7 @@ def is_map(value: object) -> bool:
     if not all(isinstance(each, dict | list) for each in value.values()) or (objects and lists):
         return False
     if objects:
-        # Members such as `groups` and `roles` are attributes of one thing.
+        # Objects with members such as `groups` and `roles` describe one thing each, so their names are not access.
         names = {fold(name) for each in objects for name in each}
         return is_keyed("access", objects) and not names & (_KEYED_ACCESS | MEMBER_WORDS)
     return bool(lists) and all(isinstance(entry, str) for each in lists for entry in each)

@@ -37,7 +37,7 @@ _NAMING_ENTRIES = (
     "email",
     "mail",
 )
-# Words for nothing, in a list of names and in place of a level.
+# Words that mean no access: `_NO_NAME` in a list of names, and `_NO_LEVEL` in place of a level.
 _NO_NAME = {"", *GIVES_NOTHING}
 _ENDED = {word for word, is_active in ACTIVE.items() if not is_active and word not in YES_NO and not word.isdecimal()}
 _NO_LEVEL = _NO_NAME | NO_ACCESS | {word for word, access in ACCESS.items() if access in ("None", "Deny")} | _ENDED
@@ -110,7 +110,7 @@ def keyed_values(value: object) -> list[str]:
 
 
 def unread_in(value: object) -> list[Object]:
-    """Return the members of objects that `keyed_values` does not read: one object for each that describes a thing."""
+    """Return the members that `keyed_values` does not read, grouped by the object that they belong to."""
     return [each.unread for each in _found_in(value) if each.unread]
 
 

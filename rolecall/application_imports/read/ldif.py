@@ -10,7 +10,7 @@ from rolecall.application_imports.read.broken_file import BrokenFile
 _NOTHING = rb"[ \t]*(?:#[^\n]*)?\r?\n"
 # Use a possessive quantifier: a line of spaces fits two alternatives, and backtracking would take exponential time.
 _BEGINS = re.compile(rb"(?:" + _NOTHING + rb"| [^\n]*\n|version:[^\n]*\n)*+dn::? ?[^\n]", re.IGNORECASE)
-# An entry below other text: a distinguished name, which a line with another attribute follows.
+# An entry below other text: a distinguished name, followed by a line with another attribute.
 _ENTRY = re.compile(
     rb"^dn:(?:: *[\w+/=]+| ?\w+ ?=[^\n]*?)\r?\n(?: [^\n]*\n){0,9}[a-z][\w;.-]*::?(?: |\r?$)",
     re.IGNORECASE | re.MULTILINE,
@@ -26,7 +26,7 @@ _TRAILER = {"search", "result", "control", "pagedresults"}
 
 
 def is_ldif(text: bytes) -> bool:
-    """Return whether a text contains LDIF entries, perhaps below other text, which `read_ldif` refuses."""
+    """Return whether a text contains LDIF entries, even if other text is above them: `read_ldif` reports that text."""
     if _INDENTED.search(text[:_LOOKED_AT]):
         return False
     return _BEGINS.match(text) is not None or _ENTRY.search(text[:_LOOKED_AT]) is not None
@@ -80,7 +80,7 @@ def _complete_groups(entries: Sequence[Entry]) -> None:
 
 
 def _own_names(groups: Sequence[str]) -> dict[str, str]:
-    """Map the names of groups, in lower case, to their distinguished names. Leave out names of several groups."""
+    """Map group names in lower case to distinguished names. Leave out names that several groups share."""
     found: dict[str, list[str]] = {}
     for group in groups:
         found.setdefault(name_in(group).lower(), []).append(group)
@@ -135,7 +135,7 @@ def _entries(text: str) -> Iterator[tuple[int, Entry]]:
 def _unfolded(text: str) -> Iterator[tuple[int, str]]:
     """Yield logical lines without comments; a line that begins with a space continues the one before it.
 
-    The lines around a code block of Markdown count as blank.
+    The fences of a Markdown code block count as blank lines.
     """
     held, begins = "", 0
     for number, raw in enumerate(text.split("\n"), 1):

@@ -96,9 +96,9 @@ class ChangedLines(NamedTuple):
         return self.new[0].delimiter
 
     def added(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the added lines of each new file, with the number of the file. In CSV, the header comes first.
+        """Yield the added lines of each new file in pieces of limited size, with the number of the file.
 
-        Raise BrokenFile if a line of CSV is not a row.
+        In CSV, each piece begins with the header. Raise BrokenFile if a line of CSV is not a row.
         """
         return _texts(self.new, self.added_rows, are_checked=True)
 

@@ -63,7 +63,7 @@ class FileRows(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """How to parse a field: as plain text, or by `words`, with `other` as the value of any other word."""
+    """How to parse a field: as plain text, or by `words`; `other` is the value of words that are not in `words`."""
 
     column: str
     words: Mapping[str, object] | None = None

@@ -19,7 +19,7 @@ _SPARSE = 20
 _UNCOMPUTED = re.compile(rb'<c r="([A-Z]+)(\d+)"[^<>]*><f[^<>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>')
 _CELL = b'<c r="'
 _REFERENCE = re.compile(rb"([A-Z]+)(\d+)")
-# Matches columns with names of three or more letters, which few sheets have.
+# Cells in columns after ZZ. Few sheets have them, so each of these cells can be checked.
 _WIDE = re.compile(rb'<c r="([A-Z]{3,})(\d+)"')
 _ERROR = re.compile(rb"(<(?:\w{1,20}:)?c\s[^<>]*\bt=)([\"'])e\2")
 # Each piece is searched together with the end of the previous one, because a cell may be cut in two.

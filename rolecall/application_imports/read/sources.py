@@ -106,7 +106,7 @@ async def groups_of(db: Db, application_id: UUID) -> list[InputGroup]:
 
 
 def by_content(group: InputGroup, further: Sequence[ContentShape]) -> list[InputGroup]:
-    """Return a copy of a group for each content of its files, and for the users that are derived from a content."""
+    """Return copies of a group: one for each content of its files, and one for users derived from a content."""
     groups = [group] + [
         msgspec.structs.replace(
             group,

@@ -23,7 +23,7 @@ from rolecall.core.text import counted, some_of
 
 _MOST_WORDS, _MOST_COLUMNS, _LONGEST = 6, 4, 40
 _LOGIN, _GUID = r"^\s*[A-Za-z][\w.$@\\-]*\s*$", r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}"
-# Short numbers below such headers may identify accounts; amounts and phone numbers do not.
+# Short numbers may identify accounts if the header matches; amounts and phone numbers do not identify accounts.
 _NUMBER = r"^\s*\d{1,10}\s*$"
 _NUMBERED = re.compile(
     r"^(?!.*(?:phone|mobile|fax|tel)).*(?:id|number|no|nr|code|key|ext|extension|nummer|num)\.?$", re.IGNORECASE
@@ -99,7 +99,7 @@ def _left_out(table: ReadTable) -> Iterator[str]:
 
 
 def _username(table: ReadTable) -> Iterator[str]:
-    """Name other columns that could be the username, because each row has a different login-like value.
+    """List other columns that could be the username, because each row has a different login-like value.
 
     Numbers, such as phone extensions, may be usernames too, unless the username has its usual header.
     """
@@ -129,7 +129,7 @@ def _may_be_username(header: str, cells: pl.Series, *, is_usual: bool) -> bool:
 
 
 def _last_logins(table: ReadTable) -> Iterator[str]:
-    """Name other columns that may be last logins, such as one for each product, because only one column is read."""
+    """List unread columns that may be last logins too, such as one for each product, because only one is read."""
     source = _source(table, "Last Login")
     if source is None:
         return
@@ -186,7 +186,7 @@ def _accesses(table: ReadTable) -> Iterator[str]:
 
 
 def _meanings(table: ReadTable, read: pl.DataFrame, field: str, column: str, words: Mapping[object, str]) -> str:
-    """List the raw values of a field with their counts, by the value that each is read as."""
+    """List the raw values of a field with their counts, grouped by the value that they are read as."""
     layout = lay_out(table.group.content, table.shaped.headers, table.group.columns, table.shape, table.shaped.made)
     texts = table.shaped.frame.select("line", text=pl.col(str(layout.fields[field])).str.strip_chars())
     pairs = read.select("line", column).join(texts.unique("line", keep="first"), on="line", maintain_order="left")
@@ -210,7 +210,7 @@ def _split(table: ReadTable) -> Iterator[str]:
         how = "as a list" if separator == JSON else f"separated by {separator!r}"
         yield f"A cell of {column} has several values, {how}"
         if separator == JSON and (example := _keyed_example(table, column)):
-            yield f"Names in {column} are followed by their values, as in {example}"
+            yield f"Each value in {column} is read with its name before it, as in {example}"
 
 
 def _keyed_example(table: ReadTable, column: str) -> str | None:
@@ -297,7 +297,7 @@ STATED: dict[str, Callable[[ReadTable], Iterable[str]]] = {
     "delimiter": _stated_elsewhere,
     "aligned": _stated_elsewhere,
     "column_starts": _stated_elsewhere,
-    "merge_extra_fields": lambda table: [f"Further fields belong to the last column, {table.raw.headers[-1]}"],
+    "merge_extra_fields": lambda table: [f"Extra fields are merged into the last column, {table.raw.headers[-1]}"],
     "skip_rows_where": _stated_elsewhere,
     "fill_down": lambda table: [f"Blank cells repeat the value above: {some_of(table.shape.fill_down, _MOST_COLUMNS)}"],
     "sheet": _stated_elsewhere,

@@ -1,4 +1,4 @@
-"""Describe accounts that rows name but no file of users lists: the rows are rejected, or the accounts are imported."""
+"""Describe accounts that occur in rows but in no file of users: the rows are rejected, or the accounts are imported."""
 
 from collections.abc import Collection, Iterable
 from itertools import islice

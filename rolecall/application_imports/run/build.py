@@ -152,7 +152,7 @@ async def _write(db: Db, changes: ChangeSet | Savepoint) -> None:
 
 
 def _sources(pipeline: Pipeline) -> Sources:
-    """Return the files that each content of the new state was read from. Unread contents keep theirs."""
+    """Return the files that each content of the new state was read from. Keep the earlier files of unread contents."""
     after = dict(pipeline.before)
     for content in pipeline.stale & after.keys():
         after[content] = msgspec.structs.replace(after[content], is_stale=True)

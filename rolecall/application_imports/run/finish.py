@@ -125,7 +125,7 @@ async def count_and_match(
 ) -> ImportResult:
     """Count what the import changed and match its accounts.
 
-    If the guard holds the import, raise HeldByGuard; in a dry run, return the exception with the result.
+    If the guard holds the import, raise HeldByGuard; in a dry run, return the exception as part of the result.
     `open_points` says why files may be incomplete or read wrongly.
     """
     now = clock.now()
@@ -168,7 +168,7 @@ async def _hold(
     if rejected := sum(file.rejected for file in files):
         reasons += reasons_of_more_rejects(rejected, await count.rejected_before(db, run.application_id), tallies)
     may_lower = run.is_supplied and any(tallies[kind].total for kind in _RATING)
-    # Without an earlier finished import (an empty one counts), there are no ratings to lower.
+    # There are no ratings to lower if no import has finished before, not even an empty one.
     is_first = not may_lower or not await count.has_totals(db, run.application_id)
     lowered = [] if is_first else await ratings.lowered(db, run.number)
     if lowered:

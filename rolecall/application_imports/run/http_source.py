@@ -1,7 +1,7 @@
 """Read scheduled files over HTTP(S), only from inside an import root.
 
-The client library follows no redirect. Each one is checked and followed here, and only `Location` counts: a library may
-also follow `URI` or `Refresh`. The IP address is checked when the socket is created.
+Redirects are checked and followed here, only by their `Location` header: the client library might also follow `URI` or
+`Refresh`. The IP address is checked when the socket is created.
 """
 
 import asyncio

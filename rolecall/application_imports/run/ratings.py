@@ -17,9 +17,9 @@ class Lowered(msgspec.Struct, frozen=True):
 
 
 async def lowered(db: Db, number: int) -> list[Lowered]:
-    """Return entitlements whose last rating was high or critical, and which this import rates lower.
+    """Return entitlements whose previous rating was high or critical, and which this import rates lower.
 
-    The last rating counts even if the entitlement was absent in between.
+    The previous rating counts even if the entitlement was absent in between.
     """
     high = [str(level) for level in _HIGH]
     permissions = await fetch_all(db, Lowered, _PERMISSIONS, number=number, high=high)

@@ -48,9 +48,9 @@ async def import_pushes(db: Db, config: Config, now: datetime) -> None:
 
 
 async def _failed_pushes(db: Db, now: datetime) -> list[UUID]:
-    """Return the applications without waiting changes whose last import read a push and failed over an hour ago.
+    """Return applications whose last import read a push and failed over an hour ago, and that have no new changes.
 
-    The push must be imported again, because identity providers do not resend the changes.
+    The push must be imported again, because identity providers do not resend its changes.
     """
     rows = await fetch_rows(
         db,
