@@ -4,7 +4,7 @@
     request_facts.py, naming.py, planning.py   plan the steps that the approved access of a request needs
     scim.py, ldap.py, targets.py               one module per kind: make a change, unless the application has it already
     recording.py, carrying.py                  record each step before it is sent, and its response; resolve the request
-    undoing.py                                 request back what was given for a request that was canceled
+    undoing.py                                 take back access that was given for a request canceled later
     health.py                                  the problems and numbers that doctor and metrics report
 
 If the live source of the application covers the changes, an import verifies them (`access_requests/closed_loop.py`).

@@ -1,4 +1,4 @@
-"""Set and remove the carrier of an application; preview its requests, release held ones, or give it further ones."""
+"""Set and remove the carrier of an application; preview or release requests, or give a request to the carrier."""
 
 from collections.abc import Iterator
 from contextlib import suppress

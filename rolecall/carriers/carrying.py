@@ -1,6 +1,6 @@
-"""Carry out due requests in the worker. Each of its carrier loops handles one application after the other.
+"""Carry out due requests. Each carrier loop of a worker handles one application after the other.
 
-The worker holds an advisory lock for this application, so that no other worker carries out the same request.
+The worker holds an advisory lock for the application, so that no other worker carries out the same request.
 If the worker dies, PostgreSQL releases the lock, and another worker continues at the first step without a response.
 """
 
@@ -151,7 +151,7 @@ async def _take_step(pool: Pool, connection: _Connection, request_id: UUID, reco
     try:
         answer = await target.carry_out(recorded.step, was_sent=recorded.was_sent)
     except (CannotCarryOut, SourceFailed) as failed:
-        # A refused step changed nothing. After a temporary failure, a step that was sent may have taken effect.
+        # Record a refusal only if nothing changed: after a temporary failure, a sent step may have taken effect.
         if isinstance(failed, CannotCarryOut) or not (target.has_sent or recorded.was_sent):
             await _write(pool, recording.refuse_step, request_id, recorded, str(failed))
         raise

@@ -117,7 +117,7 @@ class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class RecordedStep(NamedTuple):
     position: int
     step: Step
-    # The step was sent before and not refused, so the application may show its result already.
+    # Whether this step or an equal one was sent before and not refused: the application may show its result already.
     was_sent: bool
 
 
@@ -127,11 +127,11 @@ class SentStep(NamedTuple):
 
 
 class Inexpressible(Exception):
-    """The carrier must leave the request to a person, such as one that no steps can express; the message says why."""
+    """Raised if a person must handle the request, for example because no steps can express it; the message says why."""
 
 
 class CannotCarryOut(Exception):
-    """The application refuses a step, or its data contradict the step; a person must take over."""
+    """Raised if the application refuses a step, or its data contradict the step; a person must take over."""
 
     def __init__(self, reason: str) -> None:
         # The reason may quote the server: limit its length and prevent log injection.

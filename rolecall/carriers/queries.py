@@ -42,8 +42,8 @@ HOUR = timedelta(hours=1)
 _SHOWN = 20
 _OVER = (WorkStatus.COMPLETED, WorkStatus.CANCELED)
 _SENT_LAST = "s.application_id = %(id)s AND s.sent_on IS NOT NULL ORDER BY s.sent_on DESC, s.position DESC"
-# The requests that a carrier `c` takes up: opened since its mode was set, reopened after it took them up, or waiting
-# and due. Requests of people whose requests are still to be checked again are left out until the check is done.
+# The requests that a carrier `c` takes up or continues: opened since its mode was set, reopened after it took them up,
+# or waiting and due. Leave out the requests of people in `people_to_recheck` until they have been checked again.
 _DUE = """
     carriers c JOIN applications a ON a.id = c.application_id AND NOT a.is_archived
     JOIN access_requests r ON r.application_id = c.application_id AND r.status = 'Open'
@@ -54,8 +54,8 @@ _DUE = """
                WHEN k.state = 'Waiting' THEN k.next_on <= %(now)s AND (c.definition ->> 'mode' = 'On')
                ELSE k.opened_on <> r.status_since END"""
 
-# Canceled requests that the carrier took up and whose steps are not undone yet. The trigger nudge_carriers makes them
-# wait (schema/carriers.sql).
+# Canceled requests that the carrier took up and whose steps are not undone yet. The trigger nudge_carriers sets their
+# state to Waiting (schema/carriers.sql).
 CANCELED = """
     carried_requests k JOIN access_requests r ON r.id = k.request_id AND r.status = 'Canceled'
     WHERE k.state = 'Waiting'"""
@@ -86,7 +86,7 @@ async def applications_with_work(db: Db, now: datetime) -> list[UUID]:
 
 
 async def verification(db: Db, application_id: UUID, failed_before: datetime) -> Verification | None:
-    """Lock the carrier; return the state of the import that verifies its changes; None if it has no such changes."""
+    """Lock the carrier; return the state of the import that verifies its changes; None if nothing must be verified."""
     found = await fetch_value(
         db,
         # An import counts only if the worker fetched its files, and if it began after the last change.
@@ -201,9 +201,10 @@ async def owner_of(db: Db, application_id: UUID, account: str) -> UUID | None:
 
 
 async def given_by_others(db: Db, request_id: UUID, account: str) -> set[str]:
-    """Return the names of what other requests give this account or its person, or have given since the request began.
+    """Return the names of the access that other requests give this account or the person of this request.
 
-    A request that only enables or creates an account gives the empty name.
+    Leave out requests that were canceled, or were resolved before this request was created. The name is empty for a
+    request that only enables or creates an account.
     """
     rows = await fetch_rows(
         db,
@@ -411,7 +412,7 @@ async def progress_mark(db: Db, request_id: UUID) -> str:
 
 
 async def open_requests(db: Db, application_id: UUID) -> list[AccessRequestDetail]:
-    """Return at most 20 requests of an application with status Open, those that are open longest first."""
+    """Return at most 20 open requests of an application, in the order in which they were opened."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM access_requests WHERE application_id = %(id)s AND status = 'Open'

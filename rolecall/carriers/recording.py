@@ -39,7 +39,7 @@ _MEMBERSHIPS = frozenset({StepVerb.ADD_MEMBER, StepVerb.REMOVE_MEMBER})
 
 
 class NotNow(Exception):
-    """Raised to stop work on a request that is no longer open or due, or whose carrier was changed."""
+    """Raised to stop work on a request whose state changed meanwhile, or whose carrier was changed."""
 
 
 async def lock_open(db: Db, request_id: UUID) -> datetime:

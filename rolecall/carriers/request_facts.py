@@ -33,7 +33,7 @@ async def _person(db: Db, id: UUID, target_name: str) -> dict[str, str]:
 
 
 async def _account(db: Db, request: AccessRequestDetail) -> KnownAccount | None:
-    """Return the account that the request names or, for an Add without such an account, another one of the person."""
+    """Return the account that the request names. If there is none, an Add uses another account of the person."""
     identity = request.target.affected_identity
     rows = await fetch_rows(
         db,

@@ -1,6 +1,7 @@
-"""Ask for access back that a carrier gave for a request that was canceled afterwards.
+"""Take back, with a new request, the access that a carrier gave for a request that was canceled afterwards.
 
-A cancelation takes nothing away, and imports are not compared with canceled requests, so nobody would notice it.
+A cancellation itself removes no access, and imports are not compared with canceled requests, so without the new request
+nobody would notice that the access remains.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ UNDONE = "Canceled After Steps"
 
 
 async def undo(db: Db, request_id: UUID, now: datetime) -> None:
-    """Drop the unsent steps of a canceled request; if others gave access, name them and request the opposite."""
+    """Delete the unsent steps of a canceled request. If sent steps gave access, record this and request its removal."""
     await recording.lock_canceled(db, request_id)
     await recording.drop_planned(db, request_id)
     reason = "the request was canceled"
@@ -48,7 +49,8 @@ async def _request_opposite(db: Db, request: AccessRequestDetail, steps: Sequenc
 async def _opposite(db: Db, request: AccessRequestDetail, steps: Sequence[SentStep]) -> NewRequest | None:
     """Return the request that takes back what these steps gave, or None if there is nothing to take back.
 
-    An account that was created is removed, and one that was enabled is suspended, unless other requests need it.
+    Remove an account that was created, or suspend one that was enabled. If other requests need the account, or it
+    belongs to another person, take back only memberships.
     """
     account, verbs = steps[0].step.account, {each.step.verb for each in steps}
     identity = request.target.affected_identity
@@ -67,13 +69,13 @@ async def _opposite(db: Db, request: AccessRequestDetail, steps: Sequence[SentSt
         if StepVerb.ENABLE in verbs:
             return NewRequest(action=RequestAction.SUSPEND, **target)
     groups = {each.step.group for each in steps if each.step.group and each.answer != ALREADY_MEMBER} - others
-    # A Remove would also disable an account without other access.
+    # Request a Change, because a Remove would also disable an account that has no other access.
     privileges = _taken(request, groups)
     return NewRequest(action=RequestAction.CHANGE, privileges=privileges, **target) if privileges else None
 
 
 def _taken(request: AccessRequestDetail, groups: set[str]) -> list[NewPrivilege]:
-    """Return the privileges of the request that are memberships in these groups and were not held before, as None."""
+    """Return, with the access None, the request's memberships in these groups that were not held before it."""
     return [
         NewPrivilege(
             header=each.permission.header,
