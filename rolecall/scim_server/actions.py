@@ -1,6 +1,6 @@
 """Write pushed resources, and create and revoke the tokens of a push.
 
-A request that writes first locks the push of its application, so that such requests run one after another.
+Every request that writes begins with a lock on the push of its application, so that writes run one after another.
 """
 
 from datetime import datetime, timedelta
@@ -119,7 +119,7 @@ async def _require_right(db: Db, caller: Caller, application_id: UUID, *, is_rev
         raise NotFound("Application", application_id)
     is_identity_source, has_push = rows[0]
     require_import_right(caller, is_identity_source=is_identity_source)
-    # Tokens remain in the database after their push has ended, and revoking one again succeeds.
+    # A token can still be revoked after its push has ended, because revoking it again must succeed.
     if not has_push and not is_revoked:
         raise NotFound("SCIM push of application", application_id)
 

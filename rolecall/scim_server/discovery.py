@@ -79,7 +79,7 @@ DISCOVERY = ("ServiceProviderConfig", *_LISTS)
 
 
 def discover(place: str, id: str, config: Config) -> tuple[list[Resource] | None, Any]:
-    """Return the resources of a list endpoint and None, or None and the one document that was requested."""
+    """Return either the resources of a list endpoint or the one requested document; the other value is None."""
     if place == "ServiceProviderConfig" and not id:
         return None, service_provider(config)
     found = _LISTS[place](config) if place in _LISTS else []

@@ -173,7 +173,7 @@ class SqlFilter:
 
     def _test(self, found: str, operator: CompareOperator, value: ScalarValue | object, is_exact: bool) -> str:
         """Compile a comparison of a JSON value. A number or boolean matches only values of its own type."""
-        # A test of a missing value must return false, because the negation of NULL would not match either.
+        # Return false, not NULL, for a missing value: the negation of NULL would not match either.
         if isinstance(value, bool | int | float):
             wanted = f"{self._param(msgspec.json.encode(value).decode())}::jsonb"
             if operator in OF_TEXTS or (isinstance(value, bool) and operator not in EQUALITIES):

@@ -40,7 +40,7 @@ MOST_OPERATIONS = 1000
 _MOST_WORK = 1_000_000
 _BYTES_PER_UNIT, _FILTERED_BYTES_PER_UNIT = 100, 30
 _LONGEST_PATH = 500
-# Equal values have equal bytes; comparing lists as sets of these bytes is fast.
+# Encode equal values as equal bytes, because comparing lists as sets of bytes is fast.
 _MARK = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -156,7 +156,7 @@ class Patch:
         # Count each attribute as an operation. `apply_patch` has already counted one for the whole value.
         self.work.count_operations(len(attributes) - 1)
         for key, each in attributes.items():
-            # Parsed as a path, an unknown URN would be split into an extension and the name of an attribute.
+            # Do not parse an unknown URN as a path: it would be split into an extension and the name of an attribute.
             if isinstance(each, dict) and self._is_foreign(key):
                 self.work.count_written(each)
                 self.work.count_read(self.resource.get(key))
@@ -319,7 +319,7 @@ def _change_object(verb: PatchVerb, holder: Resource, name: str, value: Any) -> 
 
 def _keep_one_primary(values: list[Any], changed: list[Any]) -> None:
     """If a changed value is primary, clear `primary` of the other values."""
-    # RFC 7644, section 3.5.2, requires the server to clear `primary` of the other values.
+    # RFC 7644, section 3.5.2, requires this of the server.
     if any(isinstance(each, dict) and as_flag(each.get("primary")) is True for each in changed):
         kept = set(map(id, changed))
         for each in values:

@@ -22,7 +22,7 @@ class Projection(msgspec.Struct, frozen=True):
 
     @property
     def has_members(self) -> bool:
-        # The members are read only if they are needed, because a group may have 100,000.
+        # Read the members only if they are needed, because a group may have hundreds of thousands.
         if self.only:
             return any(keys[0] == MEMBERS for keys in self.only)
         return (MEMBERS,) not in self.without

@@ -104,7 +104,7 @@ async def serve(request: AnyRequest) -> ScimAnswer:
 
 def _not_served(place: str) -> ScimError:
     if place in ("Me", "Bulk"):
-        # RFC 7644 defines these endpoints, so 501 says more than 404.
+        # RFC 7644 defines these endpoints, so 501 is more precise than 404.
         return ScimError(f"/{place} is not supported", status=501)
     return ScimError("There is nothing at this address", status=404)
 
@@ -321,7 +321,7 @@ def _wanted(
 
 
 def _place_for(asked: ScimRequest, wanted: ResourceList) -> AbstractContextManager[None]:
-    """Limit how many filters read every resource at the same time, so that they do not take all connections."""
+    """Limit how many searches without an index run at the same time, so that they do not take all connections."""
     if wanted.filter is None or uses_index(wanted.filter, wanted.kind):
         return nullcontext()
     return asked.services.searches.taken(_MOST_SEARCHES, "searches", asked.token.id, _MOST_OF_A_TOKEN)

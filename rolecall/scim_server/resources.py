@@ -16,10 +16,10 @@ from rolecall.scim_server.model import Resource, ScimError, ScimErrorType
 from rolecall.scim_server.schema import MEMBERS, Attribute, Attributes, ResourceType
 
 LONGEST_NAME = 500
-# Names are unique by their normalized form, in which one character may become 18. An index row has at most 2,700 bytes.
+# The unique index has normalized names, in which one character may become 18. An index row has at most 2,700 bytes.
 _MOST_KEY_BYTES = 2500
 LARGEST_RESOURCE = 256 * 1024
-# A sent resource may be larger than the stored one, but not by much: checking each name and value takes time.
+# A sent resource may be larger than a stored one, but its size is limited too, because checking it takes time.
 LARGEST_SENT = 4 * LARGEST_RESOURCE
 MOST_MEMBERS = 200_000
 MOST_VALUES = 500
@@ -93,7 +93,7 @@ def _check_schemas(raw: Resource, kind: ResourceType) -> None:
 
 
 def _member(key: str, value: object, attributes: Attributes) -> tuple[str, Any]:
-    """Return the declared name of an attribute and its checked value, or None for a value that must not be stored."""
+    """Return the name of an attribute as declared, and its checked value, which is None if it must not be stored."""
     if not is_storable(key):
         raise invalid_value("Names must not contain NUL characters")
     attribute = attributes.get(key.lower())
@@ -176,6 +176,6 @@ def member_ids(values: object) -> dict[str, str]:
         if not isinstance(value, str) or guid(value) is None:
             raise invalid_value(f"The member {str(value)[:50]!r} does not exist; send the id of a user or group")
         display = each.get("display") if isinstance(each, dict) else None
-        # Keep each member once: INSERT … ON CONFLICT DO UPDATE fails if it meets the same row twice.
+        # Keep each member once: INSERT … ON CONFLICT DO UPDATE fails if the same row occurs twice.
         found[value.lower()] = _text(display, "display")[:LONGEST_NAME] if isinstance(display, str) else ""
     return found
