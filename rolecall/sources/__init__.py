@@ -8,7 +8,7 @@ A source replaces uploaded files: each fetch writes one file per file group, and
     kinds.py                                   the kinds of sources
     rest.py, scim.py, ldap.py, sql.py, push.py one module per kind: connect, then yield pages of records
     further_pages.py                           signs of further pages in JSON responses
-    ldap_patience.py, nesting.py               wait for a directory; members that its groups do not list
+    ldap_patience.py, nesting.py               wait for a directory; add members that its groups do not list
     snapshot.py, fetching.py                   check that a snapshot is complete, and write it as JSON lines
     health.py                                  sources that cannot work with the settings of this process
 

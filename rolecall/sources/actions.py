@@ -85,7 +85,8 @@ async def keep_secret(
 ) -> None:
     """Store the given secret if the reference of the source is `sealed`; otherwise store none.
 
-    Keep an earlier secret only if no new one is given, and host, port, encryption and login are the same.
+    Keep an earlier secret only if the reference is still `sealed`, no new secret is given, and host, port, encryption
+    and login are the same.
     """
     host = place_of(source)
     kept = [host] if source.secret_ref == SEALED and secret is None else []

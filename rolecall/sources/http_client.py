@@ -157,7 +157,7 @@ class SourceHttp:
             case aiohttp.ClientConnectorError():
                 return _Refused(f"{host} cannot be reached", is_final=False)
             case aiohttp.ClientError() | OSError():
-                return _Refused("the server closed the connection before the page was complete", is_final=False)
+                return _Refused("the server closed the connection before the response was complete", is_final=False)
         return _Refused("the server redirects to something that is not a URL")
 
 
@@ -170,9 +170,7 @@ def _refusal(answer: aiohttp.ClientResponse) -> _Refused:
     if answer.status in _WAIT:
         wait = retry_after(answer.headers.get("Retry-After", "")).total_seconds()
         told = f" and asks to wait {wait:,.0f} s" if wait else ""
-        text = (
-            f"the server responded with {answer.status}: it is too busy{told}; fetch later, or ask for a higher limit"
-        )
+        text = f"the server responded with {answer.status}: it is too busy{told}; try later, or ask for a higher limit"
         return _Refused(text, is_final=False, pause=wait)
     if answer.status in _CREDENTIALS:
         return _Refused(

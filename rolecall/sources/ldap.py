@@ -204,7 +204,7 @@ class LdapConnection(SourceConnection):
         yield from self._connection.all_pages(found)
 
     def read_range(self, dn: str, attribute: str) -> Any:
-        """Read a further range of an attribute whose values the directory returns in ranges."""
+        """Read another range of an attribute that the directory returns in several ranges."""
         scope = self._bonsai.LDAPSearchScope.BASE
         try:
             found = self._connection.search(dn, scope, _EVERYTHING, [attribute], timeout=self._seconds)
@@ -262,7 +262,7 @@ def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
         if is_part and (part := _RANGE.fullmatch(returned)):
             name, values = part[1], values + _rest(record["dn"], part, read_range)
         plain = sorted(_text(name, value) for value in values)
-        # Active Directory returns the first range of values and, in addition, the attribute itself without values.
+        # Active Directory also returns the attribute without values, which must not replace the values of its ranges.
         if plain or name not in record:
             record[name] = plain[0] if len(plain) == 1 else plain
     return record
@@ -295,7 +295,7 @@ def _rest(dn: str, part: re.Match[str], read_range: ReadRange) -> list[Any]:
 
 
 def _is_binary(name: str, text: str) -> bool:
-    """Return whether a decoded value is binary: the library decodes all values that are valid UTF-8."""
+    """Return whether a value is binary although the library decoded it, as it does with all valid UTF-8."""
     return "\x00" in text or name.lower() in _IDENTIFIERS
 
 

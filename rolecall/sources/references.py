@@ -1,10 +1,10 @@
-"""Check references to secrets. A source stores only the reference; `secrets.py` reads the secret when it is needed.
+"""Check references to secrets. A source or carrier stores only the reference; `secrets.py` reads the secret if needed.
 
 - `env:NAME`: an environment variable whose name begins with ROLECALL_SOURCE_SECRET_
 - `file:NAME`: a file in the folder ROLECALL_SOURCE_SECRETS
 - `sealed`: the secret that was sent with the source, encrypted in the database and bound to its server and login
 
-The prefix and the folder limit the secrets that a person can send to a host by configuring a source.
+The prefix and the folder limit the secrets that a person can send to a host by configuring a source or carrier.
 """
 
 from datetime import UTC, datetime

@@ -127,7 +127,10 @@ def records_in(value: Any, path: str) -> list[Any]:
         return found
     names = ", ".join(map(str, list(value)[:_MOST_NAMED])) if isinstance(value, dict) else ""
     there = f"; the response has {names}" if names else ""
-    raise SourceFailed(f"{f'{path} is not' if path else 'the response is not'} a list of records{there}; set records")
+    raise SourceFailed(
+        f"{f'{path} is not' if path else 'the response is not'} a list of records{there}; "
+        "set records to the path of the list"
+    )
 
 
 def _total(value: Any, path: str) -> int | None:
@@ -155,7 +158,7 @@ def _refuse_errors(value: Any, records: list[Any]) -> None:
 
 
 def _refuse_other_paging(content: SourceContent, answer: JsonAnswer, progress: Progress) -> None:
-    """Raise SourceFailed if what should be the last page refers to a next page: the configured paging is wrong."""
+    """Raise SourceFailed if the page that ends the list refers to a next page: the configured paging is wrong."""
     # Paging by number ends with an empty page or at the total, so ignore references to a next page.
     if content.paging in BY_NUMBER:
         return
@@ -220,7 +223,7 @@ def _linked(answer: JsonAnswer) -> str | None:
 
 
 def _referred(request: PageRequest, target: Any, answer: JsonAnswer) -> PageRequest | None:
-    """Return the request for a referenced page; None if there is no reference. A reference contains all parameters."""
+    """Return the request for a referenced page, whose URL contains all parameters; None if there is no reference."""
     if target in (None, "", False):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Read the secret that a source refers to (`references.py`). The secret is read only when it is needed."""
+"""Read the secret that a source or carrier refers to (`references.py`). The secret is read only when it is needed."""
 
 import asyncio
 import os
@@ -41,9 +41,11 @@ async def find_secret(db: Db, config: Config, reference: str, owner: UUID, name:
 async def _unsealed(db: Db, config: Config, owner: UUID, name: str, host: str) -> FoundSecret:
     stored = await queries.sealed_secret(db, owner, name)
     if stored is None:
-        raise SourceFailed("no secret is stored; save the source again with its secret")
+        raise SourceFailed("no secret is stored; save the source or carrier again with its secret")
     if stored.host != host:
-        raise SourceFailed(f"the stored secret is for {stored.host}; save the source again with the secret for {host}")
+        raise SourceFailed(
+            f"the stored secret is for {stored.host}; save the source or carrier again with the secret for {host}"
+        )
     key = sealing.load_key(config)
     try:
         return FoundSecret(sealing.unseal(key, stored.sealed, owner).decode(), stored.set_on)

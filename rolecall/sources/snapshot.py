@@ -36,7 +36,7 @@ _ENCODE = msgspec.json.Encoder(order="deterministic").encode
 class SeenKeys:
     """Detect repeated keys with little memory: eight bytes for each older key.
 
-    Hashes of recent keys are in a set and compared at once. When the set is full or the list ends, the set is compared
+    Hashes of recent keys are in a set and compared immediately. When the set is full or the list ends, it is compared
     with the older hashes and moved to a sorted array.
     """
 
@@ -178,7 +178,7 @@ async def complete(connection: SourceConnection, content: SourceContent) -> Asyn
 
 
 def _spelled(record: FetchedRecord, each: str) -> FetchedRecord:
-    """Rename an attribute whose name differs from `each` only in case to the spelling in `each`."""
+    """Rename the attribute that `each` names to the spelling in `each`, because its case may differ."""
     if not each or each in record:
         return record
     return {each if name.lower() == each.lower() else name: value for name, value in record.items()}

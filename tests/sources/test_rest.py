@@ -109,7 +109,7 @@ def _same_cursor(server: RestServer, _: web.Request) -> web.StreamResponse:
 
 
 FAULTS: dict[str, tuple[Fault, str]] = {
-    "stops half-way": (_on_page(2, HangUp), "closed the connection before the page was complete"),
+    "stops half-way": (_on_page(2, HangUp), "closed the connection before the response was complete"),
     "page twice": (_repeat_first_page, "the record with id u000000 was received twice"),
     "server error": (_on_page(2, lambda: web.Response(status=500)), "the server responded with 500"),
     "not found": (_on_page(1, lambda: web.Response(status=404)), "the server responded with 404"),
