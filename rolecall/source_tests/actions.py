@@ -88,7 +88,7 @@ async def _source(
     """Return the source to test, and the secret if the body contains one."""
     application = await queries.application(db, application_id)
     if raw.get("source") is not None:
-        # The console shows the same problems beside a form, so the fields are named as in the source.
+        # Name the fields as in the source, because the console shows the same problems beside its form.
         if not isinstance(raw["source"], dict):
             raise Invalid.on("source", "Source must be an object")
         body, source = sources.checked_source(application, raw["source"], facts, config)
@@ -110,7 +110,7 @@ async def _tested(
             snapshot.add(page)
             records += snapshot.shape(page)
             if snapshot.count >= MOST_RECORDS or len(records) >= MOST_RECORDS:
-                # The rest of the list is not read, so of the checks at the end, only that of `each` is possible.
+                # The list is not read to its end, so make only one of the final checks: that of `each`.
                 is_complete = snapshot.count == snapshot.total
                 snapshot.require_each()
                 break
