@@ -41,7 +41,7 @@ async def undo(db: Db, request_id: UUID, now: datetime) -> None:
 async def _request_opposite(db: Db, request: AccessRequestDetail, steps: Sequence[SentStep], now: datetime) -> str:
     new = await _opposite(db, request, steps)
     if new is None:
-        return "the access stays, because the account had it before or another request gives it"
+        return "the access stays: the account had it before or is another person's, or another request gives it"
     made = await access_requests.details(db, await create_requests(db, SYSTEM, [new], now))
     return f"access request #{made[0].number} takes the access back"
 

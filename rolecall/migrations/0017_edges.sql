@@ -1,4 +1,4 @@
--- List an import that was canceled before it started at the time of its cancelation, not before all others. From now
+-- List an import that was canceled before it started at the time of its cancellation, not before all others. From now
 -- on, a trigger computes the key (schema/application_imports.sql), because PostgreSQL before version 17 cannot change
 -- the expression of a generated column.
 ALTER TABLE application_imports ALTER COLUMN list_key DROP EXPRESSION;
