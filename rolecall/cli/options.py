@@ -55,9 +55,13 @@ WORDS: dict[tuple[str, str], list[str]] = {
     ("", "risk_rating"): ["None", "Low", "Moderate", "High", "Critical"],
     ("request", "status"): _WORK,
     ("event", "status"): _WORK,
-    ("", "outcome"): ["sending", "sent", "kept", "deferred", "refused", "channel", "unknown", "bounced"],
+    ("", "outcome"): ["sending", "sent", "kept", "deferred", "refused", "channel", "unknown", "bounced", "unwritten"],
     ("notify", "channel"): ["Email", "Slack", "Teams"],
-    ("review", "status"): ["Draft", "Open", "Closed", "Completed", "Canceled", "Pending", "Approved", "Flagged"],
+    # Of a review, and of its items.
+    ("review", "status"): [
+        *("Draft", "Open", "Closed", "Completed", "Canceled"),
+        *("Pending", "Approved", "Flagged", "Remediated", "Withdrawn"),
+    ],
     ("review", "type"): [
         "Application",
         "Supervisor",

@@ -41,7 +41,7 @@ EXCEPTION_WORDS = {
     "unread": "Samples of carried-over access that were decided without opening the details",
     "discarded": "Items withdrawn after a decision to remove or change the access, which was not carried out",
     "interested": "Steps taken by people whose own access is under review",
-    "bulk": "Items decided together with others",
+    "bulk": "Items decided in bulk",
     "carried": "Items whose decision was carried over from the last review",
     "moved": "Items whose reviewer is not the one that the stage names, for example because of absence or reassignment",
     "reopened": "Items whose access returned after it was removed",
