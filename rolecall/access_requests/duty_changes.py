@@ -57,8 +57,8 @@ class GainsAndLosses(msgspec.Struct, frozen=True):
     """The access that a request would give and take away, each with its duties.
 
     `repeated` is requested access that the target already holds, perhaps through a group that the target leaves.
-    `certain` are the duties that the gained and repeated access gives even if no other open request is provisioned,
-    except duties that an earlier request takes away.
+    `certain` has the duties of the gained and repeated access that do not depend on any other open request, without
+    those that an earlier request takes away.
     """
 
     gains: DutiesOf

@@ -2,7 +2,7 @@
 
 Requests are rechecked before they move on towards provisioning, and when data changes on which the result depends. The
 check of a request that belongs to an event assumes that the event's other requests remove access and restore control
-duties as planned. The request then waits until those requests are provisioned.
+duties as planned. If only that prevents a conflict, the request waits until those requests are provisioned.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -83,8 +83,8 @@ class ConflictVerdict(msgspec.Struct, frozen=True):
 class _Case(msgspec.Struct, frozen=True):
     """A stored request and an affected person, with what the person would gain and lose.
 
-    `now` includes only the provisioned requests of the same event, `later` also those for which the request may wait.
-    `awaited` are the numbers of the requests that are not provisioned yet and that may prevent a conflict in `later`.
+    `now` counts what the provisioned requests of the same event take away or restore; `later` also counts the others
+    that the request may wait for. `awaited` has the numbers of those others that may prevent a conflict.
     """
 
     request: StoredRequest

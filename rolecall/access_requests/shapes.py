@@ -195,7 +195,11 @@ class LeftoverItem(msgspec.Struct, rename="camel"):
 
 
 class PrivilegeBody(PermissionNameBody):
-    """A permission (header, section, name) with the requested access. The default access depends on the action."""
+    """A permission (header, section, name) with the requested access.
+
+    By default, Add and Change request Grant, and Remove and Suspend request None. Restore requests the access that can
+    be restored.
+    """
 
     access: Maybe[Annotated[Access, one_of(Access)] | None] = None
 

@@ -75,7 +75,7 @@ async def _opposite(db: Db, request: AccessRequestDetail, steps: Sequence[SentSt
 
 
 def _taken(request: AccessRequestDetail, groups: set[str]) -> list[NewPrivilege]:
-    """Return, with the access None, the request's memberships in these groups that were not held before it."""
+    """Return privileges that take back the memberships in `groups` that the request added."""
     return [
         NewPrivilege(
             header=each.permission.header,

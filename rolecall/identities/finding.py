@@ -34,7 +34,7 @@ _EMAIL = 'lower(i.email_address) COLLATE "C"'
 # Suffixes for upper bounds of range scans: a prefix with `_AFTER_ALL` sorts after all names that begin with it; a name
 # with `_AFTER_WHOLE` sorts after all accented forms of the name.
 _AFTER_ALL, _AFTER_WHOLE = chr(1114111), "\x03"
-# The maximum number of words in a search, because each word adds two subqueries.
+# A search text is split into at most this many words, because each word adds two subqueries.
 _MOST_WORDS = 8
 _MOST_NAMESAKES = 10
 

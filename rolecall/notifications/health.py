@@ -108,7 +108,7 @@ async def failing_channels(db: Db) -> list[FailingChannel]:
 
 
 async def _refused(db: Db, now: datetime) -> list[RefusedAddress]:
-    """Return addresses whose recent messages were refused, bounced, or perhaps not delivered at the last attempt."""
+    """Return addresses with a recent message that was refused or bounced, or not confirmed after the last attempt."""
     return await fetch_all(
         db,
         RefusedAddress,

@@ -184,7 +184,7 @@ async def _has_decisions(db: Db, review_id: UUID) -> bool:
 
 
 async def complete_if_done(db: Db, review_id: UUID, now: datetime) -> None:
-    """Complete a closed review if no item is flagged, apart from accepted ones and those in archived applications."""
+    """Complete a closed review if no item is flagged; ignore accepted items and items of archived applications."""
     # Lock first, so that the later of two concurrent changes sees the earlier one.
     review = await queries.plan_of(db, review_id, lock=True)
     waiting = await fetch_value(

@@ -102,7 +102,7 @@ class Answer:
 
 
 class Call(msgspec.Struct):
-    """The values of the parameters that an operation may name, for one request."""
+    """The values that the function of an operation can take as parameters, for one request."""
 
     request: AnyRequest
     config: Config
@@ -211,8 +211,7 @@ async def _read(spec: Operation, services: Services, request: AnyRequest, now: d
         if "pool" in spec.wants:
             call.pool = pool
             return await _perform(spec, call)
-        # Use `getconn` instead of `pool.connection()`, which also ends a transaction on exit: in autocommit mode there
-        # is none.
+        # Use `getconn`: `pool.connection()` would also commit on exit, which is useless work in autocommit mode.
         call.db = await pool.getconn()
         try:
             return await _perform(spec, call)
@@ -253,7 +252,7 @@ def sign_as(services: Services, caller: Caller, scope: Scope, action: str) -> ex
 async def _answer_file(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:
     """Respond to a POST with a file.
 
-    The function runs its own transactions, so that none stays open during the download.
+    `spec.function` runs its own transactions, so that none stays open during the download.
     """
     caller = await _admit(spec, services, request, now)
     carried = await spec.read_body(request, services.config)

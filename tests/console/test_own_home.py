@@ -235,7 +235,7 @@ async def test_supervisor_sees_deadlines_conflicts_and_exceptions(
 
     assert shown["waiting"].startswith("Waiting for you 2")
     assert "then your supervisor can respond too" in shown["waiting"]
-    assert "Approve an exception of Prepare and release You stand in for Hana Makinen" in shown["waiting"]
+    assert "Approve an exception to the rule Prepare and release You stand in for Hana Makinen" in shown["waiting"]
     assert f'href="/conflicts/{cast.conflict}"' in shown["page"]
     assert "Sofia Dubois 1 conflict" in shown["team"]
 

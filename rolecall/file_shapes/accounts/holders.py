@@ -242,7 +242,7 @@ def choose_username(
         because = "its values are made of the names or addresses in the same rows, and " if header == login else because
         if other not in (None, "Username"):
             shape.setdefault("join", {})["Username"] = f"{{{header}}}"
-            evidence.append(f"{header} is unique and is also read as the username")
+            evidence.append(f"{header} is also read as the username")
         else:
             fields["Username"] = Meaning(header, "Username", 0.9, f"{because}it is filled and different in every row")
             if profile.emails == 1 and "Email" not in fields:

@@ -300,9 +300,9 @@ def _beside(found: NumberedPairs, across: str, filters: str = "") -> str:
 
 
 def _refuse(part: Part, found: NumberedPairs, across: str) -> None:
-    """Read words that mean none as blank.
+    """Read words such as None as blank.
 
-    If a name has such a word as its level, names with a blank level grant nothing too.
+    If the level beside a name is such a word, a blank level beside any name grants nothing too.
     """
     refused = [level for held, level in _cells(found) if level and _is_nothing(level) and not _is_nothing(held)]
     if refused:

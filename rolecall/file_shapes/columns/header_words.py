@@ -3,7 +3,8 @@
 from rolecall.applications.model import Content
 from rolecall.file_shapes.columns.header_languages import TRANSLATED, TRANSLATED_INACTIVE
 
-# Headers of each field, the most specific first. Case, spaces, dashes and underscores are ignored.
+# Headers of each field, in order of preference: earlier ones score higher. Case, spaces, dashes and underscores are
+# ignored.
 _PERSON = {
     "Name": "name,fullname,displayname,cn,commonname,name.formatted,formattedname,employeename,realname,gecos"
     ",anzeigename,nomcomplet,nombrecompleto,nomecompleto,employee",
@@ -207,7 +208,7 @@ CARES = {
     "owning", "ownership", "owned", "support", "supporting", "supported", "notify", "notification", "escalation",
     "responsible", "certification", "certifier", "managing", "maintenance", "maintainer", "contact", "steward",
 }  # fmt: skip
-# Words in headers of columns that say of which kind something is.
+# Words in headers of columns that contain a type or category, such as Role Type.
 OF_KIND = {"type", "kind", "category", "level", "scope"}
 # Names of columns that say where a role applies.
 SCOPES = {

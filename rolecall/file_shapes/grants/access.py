@@ -34,7 +34,7 @@ from rolecall.file_shapes.grants.objects import add_inner_place, find_object, te
 from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
 from rolecall.file_shapes.shapes import ProposedChoice
 
-# A file with more columns than this is not a list of groups, unless it is a JSON list with a name such as `roles`.
+# A file with more columns than this is not read as a list of groups, unless `name_of_groups` recognizes it.
 _MOST_OF_GROUPS = 12
 _SURE = 0.5
 _NAMES_OF_GROUPS = (

@@ -19,7 +19,7 @@ ROWS = "rows"
 HEADERS_ACROSS = "unpivot.headers"
 # Headers that may name rows of any kind.
 _NEUTRAL = {"name", "key", "id", "code", "label", "title", "item", "description"}
-# Words in headers of things that roles or people may use.
+# Words in headers of columns that list what roles or people may use, such as Feature.
 _USED = {
     "resource", "resources", "feature", "features", "functionality", "functionalities", "function", "functions",
     "capability", "capabilities", "ability", "abilities", "action", "actions", "operation", "operations", "task",

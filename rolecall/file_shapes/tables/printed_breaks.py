@@ -35,9 +35,9 @@ def check_one_table(lines: Sequence[str], at: int) -> None:
 
 
 def _check_titles(first: Mapping[str, str], others: Mapping[str, str], line: int) -> None:
-    """Reject a header that is repeated below another title, such as `Branch: Leeds`: the title is part of the rows.
+    """Reject a header repeated below a different title, such as `Branch: Leeds`, because that title would be lost.
 
-    Ignore numbers, because those of pages and times differ.
+    Ignore numbers in titles: page numbers and times differ within one table.
     """
     for name, value in others.items():
         if name in first and _NUMBERS.sub("", first[name]) != _NUMBERS.sub("", value):
