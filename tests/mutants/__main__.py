@@ -128,6 +128,7 @@ def judge(
         limit = 20 + 4 * sum(reach.seconds[test] for test in chosen)
         before = results.killers.get(mutant.key, "")
         job = {"id": id, "tests": chosen, "limit": limit, "first": before} | msgspec.to_builtins(mutant)
+        job["on_import"] = reach.runs_on_import(mutant)
         job["in_place"] = reach.is_only_in_its_file(mutant)
         work[id % processes].append(json.dumps(job))
     files = sorted({test.partition("::")[0] for _, chosen in jobs for test in chosen})
@@ -177,7 +178,7 @@ def _unmutated(job: str) -> list[str]:
     """Return two jobs without a mutant, one for each way to run tests; their tests must pass."""
     same = json.loads(job)
     same |= {"id": -1, "tests": same["tests"][:3], "start": 0, "end": 0, "text": "", "in_place": False}
-    return [json.dumps(same | {"function": function}) for function in ("none", "")]
+    return [json.dumps(same | {"on_import": on_import}) for on_import in (False, True)]
 
 
 def _within(tests: Sequence[str], seconds: dict[str, float], most: float) -> Iterator[str]:
@@ -274,7 +275,7 @@ def work(url: str, mutants: Sequence[Mutant], asked: argparse.Namespace, results
         else:
             results.add(mutant, chosen, "untested", "", 0)
     # Mutants of code that runs on import take longest, so they come last.
-    jobs.sort(key=lambda job: not job[0].function)
+    jobs.sort(key=lambda job: reach.runs_on_import(job[0]))
     print(f"{len(jobs)} of {len(mutants)} mutants to judge", flush=True)
     started = time.monotonic()
     for count, _ in enumerate(judge(url, jobs, reach, results, folder, asked.processes) if jobs else (), 1):

@@ -3,7 +3,7 @@
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from itertools import product
 from operator import or_
@@ -58,13 +58,35 @@ class Reach:
         self.derived: dict[Name, set[Name]] = defaultdict(set)
         # The names that each file assigns at its top level.
         self.assigned: dict[str, set[Name]] = defaultdict(set)
+        # The names of functions that run on import, and the names that each function calls.
+        self.imported: set[Name] = set()
+        self.calls: dict[Name, set[Name]] = defaultdict(set)
         # The first and last line of each function of each file.
         self.spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for path in sorted((root / "rolecall").rglob("*.py")):
             file, text = str(path.relative_to(root)), path.read_text()
             packages = {_package(file), *re.findall(r"rolecall\.(\w+)", text)}
-            for statement in ast.parse(text).body:
+            body = ast.parse(text).body
+            modules = _imported(body)
+            for statement in body:
                 self._read(file, packages, statement)
+                self._read_calls(file, packages, modules, statement)
+        self._add_called()
+
+    def _read_calls(self, file: str, packages: set[str], modules: set[str], statement: ast.stmt) -> None:
+        # `if __name__ == "__main__"` does not run on import.
+        if not isinstance(statement, ast.If):
+            self.imported |= set(product(packages, _called(_evaluated(statement), modules)))
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            self.calls[_package(file), statement.name] |= set(product(packages, _called(statement.body, modules)))
+
+    def _add_called(self) -> None:
+        """Add the functions that functions running on import call."""
+        waiting = list(self.imported)
+        while waiting:
+            further = self.calls[waiting.pop()] - self.imported
+            self.imported |= further
+            waiting += further
 
     def _read(self, file: str, packages: set[str], statement: ast.stmt) -> None:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -90,9 +112,10 @@ class Reach:
         lines, (first, last) = self.hits[mutant.file], mutant.lines
         found = {test for line in range(first, last + 1) for test in lines.get(line, ())} if mutant.function else set()
         own = f"tests/{_package(mutant.file)}/"
-        traced = set(found)
-        if not found:
-            found = self._through({(_package(mutant.file), name) for name in mutant.names})
+        if self.runs_on_import(mutant):
+            names = (mutant.function,) if mutant.function else mutant.names
+            found |= self._through({(_package(mutant.file), name) for name in names})
+        traced = set(found) if mutant.function else set()
         # If few tests run the line, add all tests of the package: processes that they start may run it too.
         if len(found) < FEWEST or not traced:
             found |= {test for test in self.seconds if test.startswith(own)}
@@ -134,11 +157,17 @@ class Reach:
         covered = sum(test in lines.get(line, ()) for line in range(first, last + 1))
         return self.breadth[test] * max(self.seconds[test], 0.1) / max(covered, 1) ** 2
 
+    def runs_on_import(self, mutant: Mutant) -> bool:
+        """Return whether the mutated code runs on import: outside functions, or in a function called on import."""
+        return not mutant.function or (_package(mutant.file), mutant.function) in self.imported
+
     def is_only_in_its_file(self, mutant: Mutant) -> bool:
         """Return whether the mutant affects, at import time, only constants of its own file.
 
         If so, no module has to be reloaded.
         """
+        if mutant.function:
+            return False
         waiting = seen = {(_package(mutant.file), name) for name in mutant.names}
         while waiting:
             waiting = {further for name in waiting for further in self.derived[name]} - seen
@@ -174,15 +203,34 @@ def _package(file: str) -> str:
 
 def evaluated_on_import(statement: ast.stmt) -> set[str]:
     """Return the names whose values a statement reads when its module is imported."""
+    return {name for node in _evaluated(statement) for name in _names(node)}
+
+
+def _evaluated(statement: ast.stmt) -> Iterator[ast.AST]:
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            defaults = [*statement.args.defaults, *filter(None, statement.args.kw_defaults)]
-            return {name for node in (*statement.decorator_list, *defaults) for name in _names(node)}
+            yield from statement.decorator_list
+            yield from statement.args.defaults
+            yield from filter(None, statement.args.kw_defaults)
         case ast.ClassDef():
-            outside = (*statement.decorator_list, *statement.bases, *(each.value for each in statement.keywords))
-            inside = {name for each in statement.body for name in evaluated_on_import(each)}
-            return inside | {name for node in outside for name in _names(node)}
-    return _names(statement)
+            yield from (*statement.decorator_list, *statement.bases, *(each.value for each in statement.keywords))
+            for each in statement.body:
+                yield from _evaluated(each)
+        case _:
+            yield statement
+
+
+def _called(nodes: Iterable[ast.AST], modules: set[str]) -> set[str]:
+    """Return the names of the functions that these nodes call; of methods, only functions of imported modules."""
+    called = [part.func for node in nodes for part in ast.walk(node) if isinstance(part, ast.Call)]
+    names = {part.id for part in called if isinstance(part, ast.Name)}
+    attributes = [part for part in called if isinstance(part, ast.Attribute)]
+    return names | {part.attr for part in attributes if isinstance(part.value, ast.Name) and part.value.id in modules}
+
+
+def _imported(body: Iterable[ast.stmt]) -> set[str]:
+    found = [statement for statement in body if isinstance(statement, ast.Import | ast.ImportFrom)]
+    return {each.asname or each.name for statement in found for each in statement.names}
 
 
 def _names(node: ast.AST) -> set[str]:

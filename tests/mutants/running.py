@@ -92,9 +92,9 @@ def _judge(
         code = 1
         try:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            if job["function"]:
+            if not job["on_import"]:
                 _swap(source, file, functions)
-            if job["function"] or (job["in_place"] and _rebind(source, file, job["line"])):
+            if not job["on_import"] or (job["in_place"] and _rebind(source, file, job["line"])):
                 code = _run_items(session, [items[test] for test in job["tests"]], writer)
             else:
                 code = _run_again(job["tests"], writer)
