@@ -12,6 +12,7 @@ from rolecall.access_requests import actions, model
 from rolecall.access_requests.model import Move, NewPrivilege
 from rolecall.access_requests.permitted import (
     NOT_INVOLVED,
+    NOT_STANDING_IN,
     OF_OWNER,
     OWN_REQUEST,
     PROVISIONED_IT,
@@ -22,6 +23,7 @@ from rolecall.access_requests.permitted import (
     refusal,
     response_refusal,
 )
+from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.accounts.model import Access
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
@@ -117,6 +119,16 @@ def test_auditor_cannot_respond_as_reviewer_or_as_stand_in(type: RequirementType
     caller = a_caller(stands_in_for=frozenset({(OTHER, type)}))
 
     assert [response_refusal(asked, caller, type, reviewer) for reviewer in (ME, OTHER)] == [NOT_INVOLVED] * 2
+
+
+@pytest.mark.parametrize("type", RequirementType)
+def test_administrator_responds_for_the_administrators_and_for_no_other_reviewer(type: RequirementType) -> None:
+    administrator, reviewer = a_standing(role="Administrator"), a_standing(role="Reviewer", asked=[type])
+
+    assert response_refusal(administrator, a_caller(), type, ADMINISTRATORS.id) is None
+    assert response_refusal(administrator, a_caller(), type, OTHER) == NOT_STANDING_IN
+    assert response_refusal(reviewer, a_caller(), type, ADMINISTRATORS.id) == NOT_STANDING_IN
+    assert response_refusal(reviewer, a_caller(), type, ME) is None
 
 
 def test_person_who_responds_for_one_reviewer_approves_and_verifies_for_no_other() -> None:

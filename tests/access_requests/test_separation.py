@@ -58,6 +58,24 @@ async def test_request_that_would_create_a_conflict_is_routed_to_the_rules_owner
     assert "Carla Abadi" in approvers(request)
 
 
+async def test_conflict_waits_only_for_those_who_have_not_responded(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    request = (await ask(client, company, company.noor, "Approvers")).json()
+    other = (await ask(client, company, await an_identity(db, "Finn", "Santos"), "Juniors", "Approvers")).json()
+
+    async def waiting_for(id: str) -> list[str]:
+        (conflict,) = (await client.get(f"{URL}/{id}/conflicts")).json()["conflicts"]
+        return [each["name"] for each in conflict["waitingFor"]]
+
+    before = [await waiting_for(each["id"]) for each in (request, other)]
+    answer = {"type": "Approve", "response": "Approved", "reviewerId": str(company.owner)}
+    responded = await client.post(f"{URL}/{other['id']}/respond", json=answer)
+
+    assert (before, responded.status_code) == ([["Hana Makinen"], ["Hana Makinen"]], 200)
+    # A response to another request changes nothing for this one.
+    assert [await waiting_for(each["id"]) for each in (request, other)] == [["Hana Makinen"], []]
+
+
 async def test_preview_shows_conflicts_and_who_must_approve_and_stores_nothing(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
