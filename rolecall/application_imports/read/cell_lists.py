@@ -1,4 +1,4 @@
-"""Split cells that contain several values: separated by a character, as JSON, or in braces."""
+"""Split cells that contain several values: separated by a character, as JSON, in braces, or as distinguished names."""
 
 import csv
 import re
@@ -14,6 +14,13 @@ from rolecall.applications.file_shape import JSON
 from rolecall.core.nested_json import decode_nested
 
 _NAME = re.compile(r"[A-Za-z]{1,20}=")
+# Entries of a directory. Names that begin with DC=, such as those of DNS records, may continue with CN=.
+_ENTRY = re.compile(r"(?:cn|uid|ou)=", re.IGNORECASE)
+# The end of a distinguished name and the beginning of the next one, as PowerShell writes lists into a text: after a
+# space, or after the comma behind the domain.
+_NEXT_NAME = re.compile(r"(dc=[^,\s\\]+) *, *(?=(?:cn|uid)=)|(?<=[^\s,\\]) +(?=(?:cn|uid)=)", re.IGNORECASE)
+# A text with several distinguished names, with any separator. This is a pattern of polars.
+SEVERAL_NAMES = r'(?is)^[\s\[{"]*(?:cn|uid|ou)=.*(?:dc=[^,;|#~\s\\"]+[\s,;|#~"]+|[^\s,\\] +)(?:cn|uid)='
 
 
 def values_of(cells: pl.Series, separator: str) -> pl.Series:
@@ -28,7 +35,10 @@ def _values_of_text(cells: pl.Series, separator: str) -> pl.Series:
 
 
 def _values_of_json(cells: pl.Series) -> pl.Series:
-    """Return the values of JSON arrays, JSON objects and lists in braces. Any other cell is a single value."""
+    """Return the values of JSON arrays, JSON objects, lists in braces and adjacent distinguished names.
+
+    Any other cell is a single value.
+    """
     distinct = cells.unique()
     lists = [_elements(cell) for cell in distinct.to_list()]
     values = pl.DataFrame({"cell": distinct, "values": pl.Series(lists, dtype=pl.List(pl.String))})
@@ -43,13 +53,18 @@ def _elements(cell: str) -> list[str]:
     if text.startswith("{") and text.endswith("}"):
         return _in_braces(text)
     if not text.startswith("["):
-        return [text] if text else []
+        return adjacent_names(text) if text else []
     try:
         entries = decode_nested(text, list[object])
     except msgspec.DecodeError:
         raise BrokenFile(f"{text[:50]} is not a JSON array; set shape.split to the separator of its values") from None
     texts = (text.strip() for each in entries for text in _texts_of(each))
     return [each for each in texts if each]
+
+
+def adjacent_names(text: str) -> list[str]:
+    """Return the distinguished names that follow each other in a text, or the text if it has at most one of them."""
+    return _NEXT_NAME.sub("\\1\n", text).split("\n") if _ENTRY.match(text) else [text]
 
 
 def _texts_of(entry: object) -> list[str]:

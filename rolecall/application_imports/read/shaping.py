@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.cell_lists import unread_members, values_of
+from rolecall.application_imports.read.cell_lists import SEVERAL_NAMES, unread_members, values_of
 from rolecall.application_imports.read.columns import listed
 from rolecall.application_imports.read.dates import are_past
 from rolecall.application_imports.read.keyed_values import only_describes
@@ -286,9 +286,18 @@ class ShapedTable:
 
     def _filled(self, placeholder: Placeholder) -> pl.Expr:
         text = pl.col(self.at(placeholder.column, "join")).str.strip_chars()
+        if placeholder.filters[:1] == [("rdn", "")]:
+            self._expect_one_name(placeholder.column)
         for name, argument in placeholder.filters:
             text = self._filtered(text, name, argument)
         return text.fill_null("").str.strip_chars()
+
+    def _expect_one_name(self, column: str) -> None:
+        """Fail if a cell has several distinguished names, because only the first would be read."""
+        cells = self.frame.get_column(self.at(column, "join"))
+        if len(several := cells.filter(cells.str.contains(SEVERAL_NAMES))):
+            advice = f"set shape.split.{column} to their separator, or to json for spaces and commas"
+            raise BrokenFile(f"{column} has several distinguished names in a cell ({several[0][:80]}); {advice}")
 
     def _filtered(self, text: pl.Expr, name: str, argument: str) -> pl.Expr:
         match name:

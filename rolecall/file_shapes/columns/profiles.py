@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import msgspec
 
+from rolecall.application_imports.read.cell_lists import adjacent_names
 from rolecall.application_imports.read.keyed_values import keyed_values, object_in
 from rolecall.applications.field_words import ACCESS, ACTIVE, LOCKED, NO_ACCESS, NO_DATE
 from rolecall.core.nested_json import decode_nested
@@ -192,6 +193,8 @@ class Profile:
             cells = [value for value in self.values if separator in value]
             if cells and all(_is_list(value, separator) for value in cells):
                 return separator
+        if self.distinguished_names and any(len(adjacent_names(value)) > 1 for value in self.distinct):
+            return "json"
         if self._joins_values(_COLON):
             return _COLON
         if self._has_special_values:

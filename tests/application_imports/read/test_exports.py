@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rolecall.application_imports.connectors import templates
+from rolecall.application_imports.read.broken_file import BrokenFile
 from tests.application_imports.reading import Outcome, Text, read_file, read_files
 
 TEMPLATES = {template.name: template for template in templates()}
@@ -48,6 +49,38 @@ def test_list_type_written_by_powershell_is_not_a_group(tmp_path: Path) -> None:
 
     assert found.memberships == set()
     assert "export it again with the values joined" in found.notes[0]
+
+
+@pytest.mark.parametrize("separator", [";", "; ", "|", " ", ",", ", "])
+def test_several_distinguished_names_in_a_cell_are_never_read_as_the_first_one(tmp_path: Path, separator: str) -> None:
+    names = separator.join(["CN=Admins,CN=Users,DC=corp", "CN=Staff,OU=Groups,DC=corp"])
+    text = f'Username,MemberOf\nada,"{names}"\nbob,"CN=Staff,OU=Groups,DC=corp"\n'
+    shape = {"join": {"Group": "{MemberOf|rdn}"}}
+
+    with pytest.raises(BrokenFile, match=r"MemberOf has several distinguished names.*set shape\.split\.MemberOf"):
+        read_file(tmp_path, text, "memberships", shape=shape)
+    split = separator.strip() if separator.strip() in (";", "|") else "json"
+    found = read_file(tmp_path, text, "memberships", shape={**shape, "split": {"MemberOf": split}})
+
+    assert found.memberships == {("ada", "Admins"), ("ada", "Staff"), ("bob", "Staff")}
+
+
+@pytest.mark.parametrize("cell", ["{CN=Admins,DC=corp, CN=Staff,DC=corp}", '["CN=Admins,DC=corp","CN=Staff,DC=corp"]'])
+def test_lists_in_brackets_without_split_are_never_read_as_their_first_name(tmp_path: Path, cell: str) -> None:
+    text = 'Username,MemberOf\nada,"{}"\n'.format(cell.replace('"', '""'))
+
+    with pytest.raises(BrokenFile, match="several distinguished names"):
+        read_file(tmp_path, text, "memberships", shape={"join": {"Group": "{MemberOf|rdn}"}})
+
+
+def test_one_distinguished_name_with_spaces_commas_and_several_domains_is_one_group(tmp_path: Path) -> None:
+    names = [r"CN=Byron\, Ada,CN=Users,DC=corp,DC=example", "cn=On Call, ou=Groups, dc=corp", "DC=a,CN=Zones,DC=b"]
+    rows = "".join(f'ada,"{name}"\n' for name in names)
+    shape = {"split": {"MemberOf": "json"}, "join": {"Group": "{MemberOf|rdn}"}}
+
+    found = read_file(tmp_path, f"Username,MemberOf\n{rows}", "memberships", shape=shape)
+
+    assert found.memberships == {("ada", "Byron, Ada"), ("ada", "On Call"), ("ada", "a")}
 
 
 def test_csvde_export_is_read(tmp_path: Path) -> None:
