@@ -138,7 +138,9 @@ def _ask_for_blank(view: View, key: str | None) -> list[OpenQuestion]:
 def _ask_for_username(view: View, fields: dict[str, Meaning], key: str | None) -> list[OpenQuestion]:
     """Ask about the usernames, unless a unique column has them and a header shows that the rows are accounts."""
     if key is not None and view.by_header[key].names <= _WEAK:
-        return [] if _is_about_accounts(view, key) else [_ask_for_accounts(key)]
+        if not _is_about_accounts(view, key):
+            return [_ask_for_accounts(key)]
+        return _ask_without_header(view, fields, view.by_header[key])
     named = fields["Username"].header if "Username" in fields and key is None else key
     text = "No column certainly names the account. Which column names the account?"
     if key is not None:
@@ -148,6 +150,21 @@ def _ask_for_username(view: View, fields: dict[str, Meaning], key: str | None) -
     headers = dict.fromkeys([*([named] if named else []), *(each.header for each in fitting or view.profiles)])
     choices = [ProposedChoice(header, "Username", header) for header in list(headers)[:8]]
     return [OpenQuestion(text, choices)]
+
+
+def _ask_without_header(view: View, fields: dict[str, Meaning], key: Profile) -> list[OpenQuestion]:
+    """Ask about the usernames of a file without a header, if several columns may have them and no name confirms one."""
+    others = [each for each in view.profiles if each.is_unique and each.is_filled and _may_name_accounts(each)]
+    fitting = [each for each in others if each.names <= _WEAK and each.is_login | each.is_opaque]
+    by_header = [each for each in meanings(Content.USERS, [key]) if each.field == "Username" and each.score > _WEAK]
+    without = {field: meaning for field, meaning in fields.items() if field != "Username"}
+    is_headless = view.table.header_line is None and view.table.delimiter is not None
+    if not is_headless or by_header or key.emails or not {*fitting} - {key} or _login_of_people(view, without):
+        return []
+    text = f"The file has no header. Does {key.header} name the accounts, such as {', '.join(key.distinct[:3])}?"
+    columns = dict.fromkeys([key, *fitting])
+    choices = [ProposedChoice(f"{each.header}: {each.distinct[0]}", "Username", each.header) for each in columns]
+    return [OpenQuestion(text, choices[:8])]
 
 
 def _may_name_accounts(profile: Profile) -> bool:
