@@ -24,7 +24,13 @@ from rolecall.file_shapes.grants.matrix_headers import (
     ask_for_people,
     with_people_across,
 )
-from rolecall.file_shapes.grants.matrix_rows import are_used, describe_people, rows_of_matrix
+from rolecall.file_shapes.grants.matrix_rows import (
+    are_roles,
+    are_used,
+    describe_people,
+    place_of_rows,
+    rows_of_matrix,
+)
 from rolecall.file_shapes.grants.objects import tell_apart
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.shapes import ProposedChoice
@@ -62,7 +68,8 @@ def find_matrix(view: View) -> list[Part]:
     ticked = [each for each in view.profiles if _is_ticked(each)]
     if len(ticked) >= _LEAST_TICKED:
         certain = set(ticked)
-        ticked = [each for each in view.profiles if each in certain or _is_nearly_ticked(each)]
+        may_tick = _has_conditions if _names_rights(view) else _is_nearly_ticked
+        ticked = [each for each in view.profiles if each in certain or may_tick(each)]
     is_marked = _is_marked_throughout(view, ticked)
     ticked = _in_sections(view) or (ticked if is_marked or len(ticked) >= _LEAST_TICKED else _levels(view))
     # If at least half of them describe an account or a grant, such as is_admin and mfa_enabled, this is no matrix.
@@ -74,8 +81,9 @@ def find_matrix(view: View) -> list[Part]:
     counts = [each for each in view.profiles if each.numbers == 1 and _COUNTS.fullmatch(each.header)]
     used = {*ticked, *flags, *counts}
     others = [each for each in view.profiles if each not in used and each.values]
-    is_wide = 5 >= len(others) < len(ticked) or _are_marked(view, ticked)
-    is_wide = is_wide or is_marked
+    are_held = _names_rights(view) and are_roles([each.header for each in ticked])
+    is_wide = len(others) <= 5 and (len(others) < len(ticked) or are_held)
+    is_wide = is_wide or is_marked or _are_marked(view, ticked)
     if (len(ticked) < _LEAST_TICKED and not is_marked) or not others or not is_wide:
         return []
     # A list of grants repeats the names of holders; a matrix does not.
@@ -98,8 +106,11 @@ def _matrix(
     fields = found.without_others(fields) if found else fields
     across = across_rows(ticked) if "Permission" in fields else "Permission"
     fields = {field: meaning for field, meaning in fields.items() if field not in (across, "Access")}
+    if place := place_of_rows(fields, others):
+        fields["Section"] = place
     role = fields.pop("Group") if across == "Permission" and {"Username", "Group"} <= fields.keys() else None
-    is_access = _has_access(ticked)
+    are_rights = _names_rights(view) and sum(map(_is_ticked, ticked)) >= _LEAST_TICKED
+    is_access = _has_access(ticked, are_rights=are_rights)
     keep = [each.header for each in (*others, *flags, *counts)]
     unpivot = {"keep": keep, "headers": across, "cells": "Access" if is_access else "Value"}
     words = ", ".join(dict.fromkeys(value for each in ticked for value in each.distinct))[:40]
@@ -280,13 +291,30 @@ def _is_ticked(profile: Profile) -> bool:
     return profile.ticks and len(found - NO_ACCESS) <= 4 and not is_inverted(profile.header)
 
 
-def _has_access(ticked: Sequence[Profile]) -> bool:
+def _names_rights(view: View) -> bool:
+    """Return whether one of the first columns names what roles may use, such as Feature or Permission."""
+    return any(are_used(each.header) for each in view.profiles[:_MOST_NAMING])
+
+
+def _has_conditions(profile: Profile) -> bool:
+    """Return whether a column of a matrix of rights has yes or no in some cells, and short conditions in the others.
+
+    A condition is a phrase such as Own Only. Beside columns of ticks, it is not a level.
+    """
+    others = [value for value in profile.distinct if fold(value) not in ACCESS.keys() | NO_ACCESS]
+    is_short = 0 < len(others) <= _MOST_WORDS and all(map(_may_be_level, others))
+    is_other = profile.numbers or profile.statuses == 1 or is_flag(profile.header) or is_inverted(profile.header)
+    return is_short and len(others) < len(profile.distinct) and not is_other
+
+
+def _has_access(ticked: Sequence[Profile], *, are_rights: bool = False) -> bool:
     """Return whether the cells of a matrix are ticks, not levels.
 
     Columns may also have a few short words that mean neither yes nor no, such as Limited, but only if some cell of the
     matrix means yes; otherwise those words are levels.
     """
-    is_nearly = all(_is_ticked(each) or _is_nearly_ticked(each) for each in ticked)
+    may_tick = _has_conditions if are_rights else _is_nearly_ticked
+    is_nearly = all(_is_ticked(each) or may_tick(each) for each in ticked)
     return is_nearly and (any(map(_has_yes, ticked)) or all(map(_is_ticked, ticked)))
 
 

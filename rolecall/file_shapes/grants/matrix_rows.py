@@ -108,10 +108,39 @@ def rows_of_matrix(
 def _column_of_rows(columns: Sequence[Profile]) -> Profile:
     """Return the column that names the rows of a matrix.
 
-    It is the first unique column without blank cells, preferably not one of numbers or IDs; or else the first column.
+    It is the first unique column without blank cells, preferably not one of numbers or IDs. Otherwise it is the column
+    with the most values among those whose header names permissions, or the first column. Of a module and its features,
+    the features come last.
     """
     named = [each for each in columns if each.is_unique and each.is_filled]
-    return next((each for each in named if not each.is_opaque), (named or [*columns])[0])
+    if named:
+        return next((each for each in named if not each.is_opaque), named[0])
+    used = [each for each in columns if are_used(each.header)]
+    rows = [n for n, cells in enumerate(zip(*(each.cells for each in used), strict=True)) if all(map(str.strip, cells))]
+    return max(reversed(used), key=lambda each: len({each.cells[n] for n in rows}), default=columns[0])
+
+
+def place_of_rows(fields: Mapping[str, Meaning], columns: Sequence[Profile]) -> Meaning | None:
+    """Return a column that tells rows with the same permission apart, such as the category of a feature.
+
+    Return None if permissions occur once in the places that are read, or if no column tells them apart.
+    """
+    read = [each for each in columns if each.header in {meaning.header for meaning in fields.values()}]
+    name = next((each for each in read if "Permission" in fields and each.header == fields["Permission"].header), None)
+    if name is None or "Section" in fields:
+        return None
+    places = [each for each in read if "Header" in fields and each.header == fields["Header"].header]
+    rows = [n for n, cell in enumerate(name.cells) if cell.strip()]
+    if _tell_apart([name, *places], rows):
+        return None
+    others = [each for each in columns if each not in read and each.is_filled and not each.is_unique]
+    found = next((each for each in others if _tell_apart([name, *places, each], rows)), None)
+    why = f"it tells rows with the same {name.header} apart"
+    return Meaning(found.header, "Section", 0.6, why) if found else None
+
+
+def _tell_apart(columns: Sequence[Profile], rows: Sequence[int]) -> bool:
+    return len({tuple(each.cells[n] for each in columns) for n in rows}) == len(rows)
 
 
 def are_roles(names: Sequence[str]) -> bool:
