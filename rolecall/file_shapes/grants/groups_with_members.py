@@ -15,7 +15,10 @@ from rolecall.file_shapes.columns.profiles import Profile
 from rolecall.file_shapes.grants.conditions import read_conditions
 from rolecall.file_shapes.parts import Part, View, login_behind_name, separated_by
 
-_MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberlist"}
+_MEMBERS = {
+    "member", "members", "uniquemember", "memberuid", "users", "memberlist", "directmembers", "groupmembers",
+    "memberemails", "membernames", "assignedusers",
+}  # fmt: skip
 _NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename", "team"]
 _NAMES = set(_NAMING)
 _MOST_COLUMNS_OF_MEMBERS = 50
