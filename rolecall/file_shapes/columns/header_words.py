@@ -14,8 +14,8 @@ _PERSON = {
     ",apellidos,cognome,familienname,nomdefamille,legallastname",
     "Email": "email,mail,emailaddress,e-mail,primaryemail,workemail,emails,usermail,smtp,useremail,profile.email"
     ",emailid,emailadresse,mailadresse,courriel,adressemail,adresseemail,correo,correoelectronico,primaryworkemail",
-    "Employee ID": "employeeid,employeenumber,empnum,empid,employeeno,personnelnumber,staffid,workerid,pernr,personid"
-    ",personalnummer,externalid,badge,hrid,mitarbeiternummer,matricule,numeroempleado,emplid,associateid,employeecode"
+    "Employee ID": "employeeid,employeenumber,empnum,empno,empid,employeeno,personnelnumber,staffid,workerid,pernr"
+    ",personid,personalnummer,externalid,badge,hrid,mitarbeiternummer,matricule,numeroempleado,emplid,associateid,employeecode"
     ",eecode,employee",
 }
 _USERNAME = (
