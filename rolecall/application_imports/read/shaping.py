@@ -30,7 +30,7 @@ from rolecall.core.text import counted, some_of
 
 # In these contents, a row is dropped if the cell to split is blank.
 _PAIRS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
-LOST_LIST = r"^(?:System\.[A-Za-z.]+\[\]|Microsoft\.ActiveDirectory\.Management\.AD\w+Collection)$"
+LOST_LIST = r"^(?:System|Microsoft)\.[A-Za-z.+]+(?:\[\]|Collection|List(?:`1\[.*\])?)$"
 _MOST_NAMED = 3
 # The number of bytes of whitespace that a cell may have around a word.
 _AROUND = 8

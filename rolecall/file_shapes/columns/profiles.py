@@ -25,7 +25,7 @@ _DN = re.compile(r"\{?(?:cn|uid|ou|dc|o)=", re.IGNORECASE)
 _NOT_IN_NAMES = re.compile(r"[\d@*=/\\|<>]")
 _LOGIN = re.compile(r"[^\s,;@]{1,64}")
 _OPAQUE = re.compile(r"-?\d+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|/[^=\n]*+=.*|S-1-[\d-]+")
-_DUMPED = re.compile(r"(?:System|Microsoft)\.[\w.]+(?:`\d.*)?")
+_DUMPED = re.compile(r"(?:System|Microsoft)\.[\w.+]+(?:`\d.*)?")
 _WRITTEN_DATE = re.compile(
     r"(?:[^\W\d]{3,9},? )?(?:\d{1,2}[ .-]{1,2}[^\W\d]{3,9}|[^\W\d]{3,9}\.? \d{1,2})[,.]?[ -]{1,2}\d{4}(?:[ ,T]+\d.*)?"
 )
