@@ -57,6 +57,7 @@ def test_unreadable_file_is_refused_with_a_reason(tmp_path: Path, content: bytes
             "Role_A and Role_B",
         ),
         ("Rule,Function 1,Function 2,Severity\nR1,Pay,Post,High\nR2,Order,Pay,Low\n", "Function 1 and Function 2"),
+        ("TCODE_1,TCODE_2\nFB01,F-02\nVA01,VL01N\n", "TCODE_1 and TCODE_2"),
         ("role,conflicting role,reason\nPay,Post,fraud\nOrder,Pay,fraud\n", "role and conflicting role"),
     ],
 )

@@ -67,9 +67,13 @@ def _names_access(view: View) -> bool:
 
 
 def _sides_of_rule(view: View) -> tuple[str, str] | None:
-    """Return the two columns of roles or permissions that conflict with each other, beside a column such as Risk."""
+    """Return the two columns of roles or permissions that conflict with each other.
+
+    They are the only columns, or beside a column such as Risk.
+    """
     headers = view.table.headers
-    if any(map(is_about_person, headers)) or not any(words_of(header) & _OF_RULES for header in headers):
+    is_rule = len(headers) == 2 or any(words_of(header) & _OF_RULES for header in headers)
+    if any(map(is_about_person, headers)) or not is_rule:
         return None
     named = [each for each in view.profiles if words_of(each.header) & _OF_SIDES and each.is_filled]
     # Ignore files with more such columns: they are matrices, or list the roles of something.
