@@ -96,6 +96,14 @@ def test_sap_roles_give_users_memberships_and_authorizations(tmp_path: Path) -> 
     assert found.permissions == {("", "Z_DISPLAY", "S_TCODE", "ME23N"), ("", "Z_INPUT", "S_TCODE", "FB01")}
 
 
+def test_end_of_a_range_of_sap_values_is_the_value(tmp_path: Path) -> None:
+    text = "AGR_NAME,OBJECT,FIELD,LOW,HIGH,DELETED\nZ_A,F_LFA1,ACTVT,01,03,\nZ_A,S_TCODE,TCD,FB01,,X\n"
+
+    found = imported(tmp_path, agr_1251=text)
+
+    assert found.rows("permissions", "permission", "value") == [("01", "03")]
+
+
 def test_entra_bulk_form_is_read(tmp_path: Path) -> None:
     text = (
         "\ufeffversion:v1.0,,,,\nName [displayName] Required,User name [userPrincipalName] Required,"

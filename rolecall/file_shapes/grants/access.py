@@ -84,8 +84,15 @@ def find_sap_authorizations(view: View) -> list[Part]:
         return []
     chosen = {"Group": role, "Header": names["object"], "Section": names["field"], "Permission": value}
     why = "the columns are those of SAP AGR_1251"
+    # A range of values has its end in another column.
+    if end := view.named(["high"]):
+        chosen["Value"] = end.header
     fields = {field: Meaning(header, field, 0.95, why) for field, header in chosen.items()}
-    return [Part(Content.PERMISSIONS, fields, {}, 0.95, [f"{role}, object, field and value: {why}"])]
+    part = Part(Content.PERMISSIONS, fields, {}, 0.95, [f"{role}, object, field and value: {why}"])
+    if deleted := view.named(["deleted"]):
+        part.skip_rows({"column": deleted.header, "is": ["X"]})
+        part.evidence.append(f"Authorizations that are marked as {deleted.header} are left out")
+    return [part]
 
 
 def find_permissions(view: View) -> list[Part]:
