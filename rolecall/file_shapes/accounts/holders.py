@@ -210,7 +210,9 @@ def _prefer_login(view: View, fields: dict[str, Meaning]) -> None:
         if other.field == "Username" and other.score > _LIKELY and other.header not in taken and is_login:
             fields["Username"] = other
             return
-    if name is None or number.score > _CERTAIN or view.by_header[number.header].numbers < 1:
+    # A UID is the login in directories, but a number in Unix systems.
+    is_certain = number.score > _CERTAIN and names_of(number.header)[:1] != ["uid"]
+    if name is None or is_certain or view.by_header[number.header].numbers < 1:
         return
     if view.by_header[name.header].is_login and view.by_header[name.header].is_unique:
         del fields["Name"]
