@@ -495,3 +495,18 @@ def test_users_with_their_own_fields_are_not_read_as_a_map_of_roles(tmp_path: Pa
 
     assert found.active == {"ada@x.com", "bob@x.com"}
     assert ("", "Staff") in {row[:2] for row in found.rows("permissions", "username", "group")}
+
+
+def test_groups_of_several_hosts_are_read_after_the_answer(tmp_path: Path) -> None:
+    path = FOLDER.parent / "answered" / "local-groups" / "groups.csv"
+    (question,) = propose([sample_of(path, "export")]).files[0].contents[0].questions
+
+    found = propose([sample_of(path, "export")], {"export": Chosen(content=Content(question.choices[1].value))})
+    (group,) = found.connector["files"]
+
+    assert question.choices[1].key == "content"
+    assert read_files(tmp_path, [group], {group["name"]: path.read_bytes()}).groups == {
+        "DC1\\Administrators",
+        "DC1\\Replicator",
+        "PC2\\Administrators",
+    }

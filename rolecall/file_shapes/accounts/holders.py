@@ -12,14 +12,14 @@ from rolecall.core.text import counted, without_accents
 from rolecall.file_shapes.accounts.directory import people_in
 from rolecall.file_shapes.accounts.held_by_users import held_by
 from rolecall.file_shapes.accounts.job_titles import ask_for_jobs
-from rolecall.file_shapes.accounts.kinds import people_among, skip_groups
+from rolecall.file_shapes.accounts.kinds import looks_like_group, people_among, skip_groups
 from rolecall.file_shapes.accounts.realms import name_with_realm
 from rolecall.file_shapes.accounts.refusals import MONEY
 from rolecall.file_shapes.accounts.statuses import decide_active, removed_on
 from rolecall.file_shapes.cells.links import has_urls, login_beside_urls
 from rolecall.file_shapes.cells.numbered_pairs import numbered_columns, numbered_pairs
 from rolecall.file_shapes.cells.row_keys import names_grant
-from rolecall.file_shapes.choices import SEPARATOR, SKIP_ROWS
+from rolecall.file_shapes.choices import AS_PROPOSED, CONTENT, SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.columns.header_names import is_link, names_of, words_of
 from rolecall.file_shapes.columns.header_words import OTHER_PEOPLE
 from rolecall.file_shapes.columns.meanings import Meaning, assigned, meanings
@@ -38,6 +38,10 @@ _LOGIN = re.compile(r"[\w.$-]{1,64}(?:\\[\w.$-]{1,64})?")
 # Headers of usernames that also name other things: the subject of a ticket, the key of a record.
 _NAMING_OTHERS = {"subject", "key", "assignedto", "actor", "identity", "handle"}
 _IN_LEDGERS = {"account", "accountname", "accountid"}
+# Words in headers that identify things, which may be assigned to people.
+_THINGS = {"serial", "device", "asset", "imei", "hostname"}
+# The security identifiers of groups that Windows has on each computer.
+_BUILT_IN = re.compile(r"S-1-5-32-\d+")
 # The fields that tell people apart.
 _OF_ONE = {"Name", "First Name", "Last Name", "Email", "Employee ID"}
 # The fields of a person from which a login may be built.
@@ -70,7 +74,7 @@ def find_users(view: View) -> list[Part]:
     _cut_names(view, fields, shape, evidence)
     _complete_name(view, fields, shape)
     part = Part(Content.USERS, fields, shape, 0.85 if key else DOUBTFUL, evidence)
-    part.questions = [*_ask_for_username(view, fields, key), *_ask_for_blank(view, named)]
+    part.questions = [*_ask_for_username(view, fields, key), *_ask_for_blank(view, named), *_ask_if_groups(view, key)]
     if key and _ask_for_accounts(key) in part.questions:
         part.confidence = DOUBTFUL
     if key and {"Name", "First Name", "Email"} & fields.keys():
@@ -167,6 +171,21 @@ def _ask_without_header(view: View, fields: dict[str, Meaning], key: Profile) ->
     return [OpenQuestion(text, choices[:8])]
 
 
+def _ask_if_groups(view: View, key: str | None) -> list[OpenQuestion]:
+    """Ask whether the rows are groups, if the names or security identifiers of most are those of groups."""
+    if key is None:
+        return []
+    rows = zip(*(each.cells for each in view.profiles), strict=True)
+    built_in = sum(any(map(_BUILT_IN.fullmatch, row)) for row in rows)
+    names = view.by_header[key].distinct
+    named = sum(looks_like_group(name.rpartition("\\")[2]) for name in names)
+    if 2 * max(built_in, named) <= len(names) or len(names) < _LEAST_PEOPLE:
+        return []
+    text = f"Most names in {key} look like groups, such as {', '.join(names[:3])}. Are the rows accounts or groups?"
+    choices = [ProposedChoice("Accounts", "Username", AS_PROPOSED), ProposedChoice("Groups", CONTENT, Content.GROUPS)]
+    return [OpenQuestion(text, choices)]
+
+
 def _may_name_accounts(profile: Profile) -> bool:
     """Return whether a column may have usernames: its values are not just yes and no, statuses, dates or secrets."""
     is_state = profile.ticks or profile.statuses == 1 or profile.is_dated
@@ -180,6 +199,8 @@ def _is_about_accounts(view: View, key: str) -> bool:
     """
     # A file with prices or amounts usually lists products or ledger entries, and their names are not names of people.
     has_money = any(map(MONEY.search, view.table.headers))
+    if words_of(key) & _THINGS:
+        return False
     # Names beside a column `key` may be those of spaces or projects.
     is_named = names_of(key)[0] == "key"
     about = about_people(view) - ({"Active", "Name"} if has_money or is_named else {"Active"})

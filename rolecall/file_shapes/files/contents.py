@@ -14,6 +14,7 @@ from rolecall.file_shapes.cells.commas import ask_for_exceptions
 from rolecall.file_shapes.cells.keyed_columns import ask_for_inner_access, ask_for_unread_states
 from rolecall.file_shapes.cells.values import add_dates, add_words
 from rolecall.file_shapes.columns.header_names import names_access
+from rolecall.file_shapes.columns.meanings import Meaning
 from rolecall.file_shapes.files.own_headers import resolve_headers
 from rolecall.file_shapes.grants import (
     access,
@@ -70,11 +71,25 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
 )
 
 
+def _use_whole_name(view: View, part: Part) -> None:
+    r"""If names of groups repeat, read a column that adds their place, such as HOST\Staff for Staff."""
+    named = view.by_header[part.fields["Group"].header] if "Group" in part.fields else None
+    if named is None or named.is_unique:
+        return
+    for other in view.profiles:
+        pairs = zip(named.cells, other.cells, strict=True)
+        if other.is_unique and other.is_filled and all(cell.endswith(f"\\{name}") for name, cell in pairs):
+            part.fields["Group"] = Meaning(other.header, "Group", 0.9, f"it has {named.header} with its place")
+            return
+
+
 def _chosen(view: View, content: Content) -> list[Part]:
     """Return the content that a person chose, as a rule finds it, or else with the best column for each field."""
     found = [part for rule in _RULES for part in rule(view) if part.content == content]
     found = found or (people.read_people(view) if content == Content.IDENTITIES else [])
     part = found[0] if found else Part(content, view.fields(content), {}, 1.0, ["Chosen by a person"])
+    if content == Content.GROUPS and not found:
+        _use_whole_name(view, part)
     if content in (Content.MEMBERSHIPS, Content.PERMISSIONS) and part.origin("Username"):
         # Derive the users from the usernames, because only this content of the file is read, and it lists no users.
         part.shape["deriveUsers"] = True
