@@ -90,11 +90,13 @@ async def an_import(db: Db, application_id: UUID | None = None, status: str = "P
 
 
 async def an_access_request(db: Db, action: str = "Add", **fields: Any) -> UUID:
-    """Create a request, by default for one permission of a new identity in a new application; `now` is its time.
+    """Create a request, by default for one permission of a new identity in a new application.
+
+    `now` is its time, and `reporter` the caller who makes it.
 
     Privileges without a rating get `Level.NONE`, because privileges that no import shows would count as Critical.
     """
-    now = fields.pop("now", None) or datetime.now(UTC)
+    now, reporter = fields.pop("now", None) or datetime.now(UTC), fields.pop("reporter", SYSTEM)
     asked = {"privileges": [NewPrivilege(header="Ledger", permission="Post entries")], **fields}
     asked["privileges"] = [
         msgspec.structs.replace(each, risk_rating=each.risk_rating or Level.NONE) for each in asked["privileges"]
@@ -103,7 +105,7 @@ async def an_access_request(db: Db, action: str = "Add", **fields: Any) -> UUID:
         asked["application_id"] = await an_application(db, f"Application {new_id()}")
     if "identity_id" not in asked:
         asked["identity_id"] = await an_identity(db)
-    return await access_requests.create_request(db, SYSTEM, NewRequest(action=RequestAction(action), **asked), now)
+    return await access_requests.create_request(db, reporter, NewRequest(action=RequestAction(action), **asked), now)
 
 
 async def an_access_model(

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from rolecall.access_requests import moving, opening, queries
 from rolecall.access_requests.judging import FinishedImport, ImportedState, imported_state, judge, reappeared_access
-from rolecall.access_requests.permitted import carried_out_among
+from rolecall.access_requests.permitted import barred_from_verifying
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.applications.model import Content
 from rolecall.core.caller import SYSTEM
@@ -120,17 +120,17 @@ async def _verify_or_reopen(db: Db, requests: list[AccessRequestDetail], state: 
             proved[request.id] = f"{source} shows the requested access"
         elif judgement.contradictions and not is_older:
             contradicted[request.id] = f"{source} contradicts the request: {'; '.join(judgement.contradictions)}"
-    for id in await _carried_out_by_supplier(db, run, list(proved)):
-        supplier = f"{run.created_by}, who carried out the request, supplied the data"
+    for id, who in (await _barred_to_supplier(db, run, list(proved))).items():
+        supplier = f"{run.created_by}, {who}, supplied the data"
         doubtful[id] = f"{proved.pop(id)}, but {supplier}: another person must verify it"
     await moving.verify(db, list(proved), SYSTEM, now, proved)
     await _leave_to_people(db, doubtful, now)
     await opening.reopen(db, list(contradicted), SYSTEM, now, contradicted)
 
 
-async def _carried_out_by_supplier(db: Db, run: FinishedImport, ids: list[UUID]) -> set[UUID]:
-    """Return the requests that this import must not verify, because the supplier of its data carried them out."""
-    return await carried_out_among(db, run.supplied_by, ids) if run.supplied_by else set()
+async def _barred_to_supplier(db: Db, run: FinishedImport, ids: list[UUID]) -> dict[UUID, str]:
+    """Return the requests that this import must not verify because of who supplied its data, each with the reason."""
+    return await barred_from_verifying(db, run.supplied_by, ids) if run.supplied_by else {}
 
 
 async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> None:

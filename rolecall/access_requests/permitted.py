@@ -200,6 +200,9 @@ _DONE_BY = "CASE WHEN r.status = 'Resolved' THEN done_by(r.id) ELSE '{}' END"
 # SQL that is true if the token %(caller)s belongs to a person who carried out request `r` in person.
 _OWNER_CARRIED_OUT = f"coalesce((SELECT owner_id FROM tokens WHERE id = %(caller)s) = ANY({_DONE_BY}), false)"
 _IS_PERSON = "EXISTS (SELECT FROM identities WHERE id = %(caller)s)"
+# SQL that is true if the token %(caller)s belongs to a person who made request `r` in person or is affected by it.
+_OWNER_IS_PARTY = """EXISTS (SELECT FROM tokens t WHERE t.id = %(caller)s
+    AND t.owner_id = ANY(r.reporter_id || affected_people(r)))"""
 # SQL that is true if the person %(caller)s may decide alone on request `r`, because no other person could.
 _IS_ALONE = """
     coalesce((SELECT s.value = 'true' FROM settings s WHERE s.name = 'singleHanded'), false)
@@ -236,8 +239,7 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
                    array(SELECT DISTINCT p.reviewer_id FROM responses p
                          WHERE p.request_id = r.id AND p.type = awaited_type(r.status)
                            AND (p.reviewer_id = %(caller)s AND p.asked OR p.stand_in_id = %(caller)s)) AS responds_as,
-                   EXISTS (SELECT FROM tokens t WHERE t.id = %(caller)s
-                           AND t.owner_id = ANY(r.reporter_id || affected_people(r))) AS owner_is_party,
+                   {_OWNER_IS_PARTY} AS owner_is_party,
                    (SELECT t.owner_id FROM tokens t WHERE t.id = %(caller)s) AS owner_id
             FROM access_requests r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
         caller=caller_id,
@@ -247,20 +249,27 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
     return found
 
 
-async def carried_out_among(db: Db, caller_id: UUID, request_ids: Sequence[UUID]) -> set[UUID]:
-    """Return the requests that a caller must not verify because of who carried them out.
+# Why the supplier of an import must not verify a request with its data.
+CARRIED_OUT, IS_PARTY = "who carried out the request", "who made the request or is affected by it"
 
-    A person must not verify a request that the person or one of their tokens resolved, or that was assigned to the
-    person when it was resolved. A token must not verify a request that its owner carried out in person.
+
+async def barred_from_verifying(db: Db, caller_id: UUID, request_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """Return the requests that a caller must not verify, each with the reason: the words after the caller's name.
+
+    A person must not verify a request that the person or one of their tokens made or resolved, that affects the person,
+    or that was assigned to the person when it was resolved. A token must not verify a request that its owner made or
+    carried out in person, or that affects its owner.
     """
     rows = await fetch_rows(
         db,
-        f"""SELECT r.id FROM access_requests r WHERE r.id = ANY(%(ids)s)
-            AND (%(caller)s = ANY({CARRIED_OUT_BY}) AND {_IS_PERSON} OR {_OWNER_CARRIED_OUT})""",
+        f"""SELECT r.id, o.has_carried_out FROM access_requests r CROSS JOIN LATERAL (
+                SELECT %(caller)s = ANY({CARRIED_OUT_BY}) AND {_IS_PERSON} OR {_OWNER_CARRIED_OUT} AS has_carried_out,
+                       %(caller)s = ANY(parties(r)) AND {_IS_PERSON} OR {_OWNER_IS_PARTY} AS is_party) AS o
+            WHERE r.id = ANY(%(ids)s) AND (o.has_carried_out OR o.is_party)""",
         caller=caller_id,
         ids=list(request_ids),
     )
-    return {id for (id,) in rows}
+    return {id: CARRIED_OUT if has_carried_out else IS_PARTY for id, has_carried_out in rows}
 
 
 # SQL that is false if another person made request `r` for the offboarding of %(me)s, who must not learn of it from the

@@ -1,4 +1,4 @@
-"""Test that a person who carried out a request cannot verify it, either with an import or with their own token."""
+"""Test who cannot verify a request with an import or a token: who made it, is affected by it or carried it out."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -50,13 +50,13 @@ async def ledger(db: Db, peter: Caller) -> UUID:
     return await an_application(db, "Ledger", priority="High", ownerId=str(grace.id), provisionerIds=[str(peter.id)])
 
 
-async def a_removal(db: Db, ledger: UUID, username: str = "ada") -> str:
+async def a_removal(db: Db, ledger: UUID, username: str = "ada", **given: Any) -> str:
     """Create an open request to take an account out of Posters; the next import shows that this was done."""
-    ada = await an_identity(db)
+    ada = given.pop("identity_id", None) or await an_identity(db)
     await an_account(db, ledger, username, ada)
     gone = [NewPrivilege(header="Group", permission="Posters", requested_access=Access.NONE)]
     fields: dict[str, Any] = {"application_id": ledger, "identity_id": ada, "target_name": username, "privileges": gone}
-    return str(await an_access_request(db, "Remove", now=NOON, **fields))
+    return str(await an_access_request(db, "Remove", now=NOON, **fields, **given))
 
 
 async def upload(db: Db, config: Config, caller: Caller, ledger: UUID) -> None:
@@ -78,8 +78,9 @@ async def resolve(db: Db, caller: Caller, id: str) -> None:
 
 
 async def a_token_of(db: Db, owner: Caller | None, name: str) -> Caller:
-    made = await tokens.create_token(db, owner, {"name": name, "scopes": list(Scope)}, facts())
-    return Caller(made.id, f"API Token - {name}", frozenset(Scope))
+    scopes = owner.scopes if owner else frozenset(Scope)
+    made = await tokens.create_token(db, owner, {"name": name, "scopes": list(scopes)}, facts())
+    return Caller(made.id, f"API Token - {name}", scopes)
 
 
 async def status_of(db: Db, id: str) -> str:
@@ -208,6 +209,50 @@ async def test_owner_does_not_verify_what_their_token_carried_out(
     await upload(db, config, admin, ledger)
 
     assert await status_of(db, id) == "Resolved"
+
+
+async def test_upload_by_the_affected_person_does_not_verify_a_request(
+    db: Db, config: Config, peter: Caller, admin: Caller, ledger: UUID
+) -> None:
+    olga = await a_person(db, "Olga", Role.OPERATOR)
+    id = await a_removal(db, ledger, identity_id=olga.id)
+    await resolve(db, peter, id)
+
+    for supplier in (olga, await a_token_of(db, olga, "of the affected person")):
+        await upload(db, config, supplier, ledger)
+
+    assert await status_of(db, id) == "Resolved"
+    (entry,) = await entries_of(db, id)
+    assert entry.endswith(
+        "but Olga Hopper, who made the request or is affected by it, supplied the data: another person must verify it"
+    )
+    await upload(db, config, admin, ledger)
+    assert await status_of(db, id) == "Completed"
+
+
+async def test_upload_by_the_reporter_does_not_verify_a_request(
+    db: Db, config: Config, peter: Caller, admin: Caller, ledger: UUID
+) -> None:
+    own = await a_token_of(db, admin, "of the administrator")
+    ids = [await a_removal(db, ledger, name, reporter=who) for name, who in (("ada", admin), ("bob", own))]
+    for id in ids:
+        await resolve(db, peter, id)
+
+    await upload(db, config, admin, ledger)
+
+    assert [await status_of(db, id) for id in ids] == ["Resolved", "Resolved"]
+
+
+async def test_token_verifies_by_an_upload_what_it_requested(
+    db: Db, config: Config, peter: Caller, ledger: UUID
+) -> None:
+    token = await a_token_of(db, None, "a program")
+    id = await a_removal(db, ledger, reporter=token)
+    await resolve(db, peter, id)
+
+    await upload(db, config, token, ledger)
+
+    assert await status_of(db, id) == "Completed"
 
 
 @pytest.mark.parametrize("has_owner", [True, False])
