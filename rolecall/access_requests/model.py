@@ -247,7 +247,8 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     request brings back without naming it, because it enables the account or group. `is_unmatched` means that the
     account is not known to belong to the identity. `approvals` were given before the request, and replace those that
     the approval policy requires. `also_related` are related items besides `related`. `is_whole` means that a Remove or
-    Suspend is about the account or group itself, not only about the listed privileges; `enrich` sets it.
+    Suspend is about the account or group itself, not only about the listed privileges; `enrich` sets it. `is_doubted`
+    means that the end of a leave must be approved like a Restore by hand.
     """
 
     action: RequestAction
@@ -267,17 +268,20 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     approvals: Sequence[PriorApproval] = ()
     also_related: Sequence[RelatedItem] = ()
     is_whole: bool = False
+    is_doubted: bool = False
 
     def raises_access(self) -> bool:
         """Return whether the request must be approved like an Add, because it asks for more access than the target has.
 
-        The end of a leave needs no new approval, because it only gives back what the leave took away.
+        The end of a leave needs no new approval, because it only gives back what the leave took away, unless it is
+        doubted that the person had that access.
         """
         match self.action:
             case RequestAction.ADD:
                 return True
             case RequestAction.RESTORE:
-                return self.related is None or self.related.event_type != EventType.ABSENCE
+                is_of_leave = self.related is not None and self.related.event_type == EventType.ABSENCE
+                return self.is_doubted or not is_of_leave
             case RequestAction.CHANGE:
                 return any(raises(each.initial_access or "None", each.requested_access) for each in self.privileges)
             case RequestAction.REMOVE | RequestAction.SUSPEND:

@@ -16,9 +16,11 @@ from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.identities.model import IdentityStatus
 from rolecall.personnel_events.model import FINISHED, LockedEvent
 from rolecall.settings.policy import RequestAction
+from rolecall.tokens.queries import owner_of
 from rolecall.work_items.model import WorkStatus
 
 _SUSPENDED = frozenset({WorkStatus.RESOLVED, WorkStatus.COMPLETED})
+_UNPROVED = "only files of the person, or of the reporter of the leave, have shown the active account with this access"
 
 
 class _Limit(msgspec.Struct, frozen=True):
@@ -56,6 +58,7 @@ async def plan_of(db: Db, event: LockedEvent, suspensions: Sequence[AccessReques
     inactive, at_start = await _limits_at_start(db, suspended)
     taken = inactive | await _taken_accounts(db, event, suspended)
     limits = [at_start, await _limits(db, event, suspended)]
+    doubted = await _shown_by_parties_only(db, event, suspended)
     for request in suspended:
         application, name = request.target.application, request.target.name
         if application.is_archived:
@@ -65,12 +68,17 @@ async def plan_of(db: Db, event: LockedEvent, suspensions: Sequence[AccessReques
         elif reason := taken.get((application.id, name)):
             plan.differences.append(f"{name} is not restored: {reason}")
         else:
-            _plan_restore(plan, request, event.identity_id, limits)
+            _plan_restore(plan, request, event.identity_id, limits, is_doubted=request.id in doubted)
     return plan
 
 
 def _plan_restore(
-    plan: RestorePlan, request: AccessRequestDetail, identity_id: UUID, limits: Sequence[_Limits]
+    plan: RestorePlan,
+    request: AccessRequestDetail,
+    identity_id: UUID,
+    limits: Sequence[_Limits],
+    *,
+    is_doubted: bool,
 ) -> None:
     application, name = request.target.application, request.target.name
     privileges = []
@@ -98,8 +106,11 @@ def _plan_restore(
                 identity_id=identity_id,
                 target_name=name,
                 privileges=privileges,
+                is_doubted=is_doubted,
             )
         )
+        if is_doubted:
+            plan.differences.append(f"The restore of {name} in {application.name} must be approved: {_UNPROVED}")
 
 
 def _restored(privilege: Privilege, access: Access) -> NewPrivilege:
@@ -222,6 +233,48 @@ _HELD_THEN = f"""
         WHERE q.application_id = r.application_id AND v.holder_number = a.number AND {_THEN}
           AND (q.header, q.section, q.permission) = (p.header, p.section, p.permission)) AS held (access)
     ORDER BY access_rank(held.access) DESC LIMIT 1"""
+
+
+# SQL that is true if one of %(parties)s, in person or with a token, supplied import `i`.
+_OF_PARTY = """coalesce(coalesce((SELECT t.owner_id FROM tokens t WHERE t.id = i.supplied_by), i.supplied_by)
+    = ANY(%(parties)s), false)"""
+# SQL for the last import before suspension `r` began that has a file of a content and that no party supplied.
+_BY_OTHERS = f"""SELECT max(i.number)::int FROM application_imports i
+    WHERE i.application_id = r.application_id AND i.build_end <= r.started_on AND shows_requests(i) AND NOT {_OF_PARTY}
+      AND EXISTS (SELECT FROM import_files f JOIN file_groups g ON g.id = f.file_group_id
+                  WHERE f.import_id = i.id AND {{content}} = ANY(contents_of(g)))"""
+
+
+async def _shown_by_parties_only(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]) -> set[UUID]:
+    """Return the suspensions that list access, or an active account, which only data of the parties has shown.
+
+    Suspensions list what imports show. A person who uploads files could otherwise invent access, report a leave, and
+    let its end give the access without an approval.
+    """
+    rows = await fetch_rows(
+        db,
+        f"""SELECT DISTINCT r.id FROM access_requests r
+            JOIN accounts a ON a.application_id = r.application_id AND a.username = r.target_name COLLATE "C"
+            LEFT JOIN privileges p ON p.request_id = r.id
+            CROSS JOIN LATERAL ({_BY_OTHERS.format(content="'users'")}) AS users (number)
+            CROSS JOIN LATERAL ({_BY_OTHERS.format(content="content_of(p, r)")}) AS last (number)
+            WHERE r.id = ANY(%(suspensions)s)
+              AND EXISTS (SELECT FROM application_imports i WHERE i.application_id = r.application_id AND {_OF_PARTY})
+              AND (NOT EXISTS (SELECT FROM account_versions v WHERE v.account_number = a.number AND v.is_active
+                               AND {_THEN.replace("last.", "users.")})
+                   OR access_rank(coalesce(({_HELD_THEN}), 'None')) < access_rank(p.initial_access))""",
+        suspensions=[request.id for request in suspended],
+        parties=await _parties(db, event),
+    )
+    return {id for (id,) in rows}
+
+
+async def _parties(db: Db, event: LockedEvent) -> list[UUID]:
+    """Return the person on leave, and the person who reported the leave, also with a token."""
+    reporter = await owner_of(db, event.reporter.id) or event.reporter.id
+    # A token without an owner is no person: a program may upload files and report leaves.
+    sql = "SELECT id FROM identities WHERE id = ANY(%(ids)s)"
+    return [id for (id,) in await fetch_rows(db, sql, ids=[event.identity_id, reporter])]
 
 
 async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]) -> _Limits:
