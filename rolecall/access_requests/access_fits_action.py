@@ -31,13 +31,16 @@ def not_lowered(new: NewRequest, places: Iterable[int]) -> list[Problem]:
     return [
         Problem(f"privileges.{place}.access", complaint)
         for place, privilege in zip(places, new.privileges, strict=False)
-        if (complaint := _not_lower(privilege.initial_access or Access.NONE, privilege.requested_access))
+        if (complaint := _not_lower(privilege, privilege.initial_access or Access.NONE))
     ]
 
 
-def _not_lower(held: Access, asked: Access) -> str | None:
+def _not_lower(privilege: NewPrivilege, held: Access) -> str | None:
+    asked = privilege.requested_access
     if held == Access.DENY and asked == Access.NONE:
         return "Access must stay Deny: removing a denial raises access. Request a Change instead"
+    if privilege.adds_to_groups:
+        return "Access comes only through groups, so it cannot be lowered here: change or remove the membership instead"
     if RANK[asked] == 0 or RANK[asked] < RANK[held]:
         return None
     return f"Access must be lower than {held}" if RANK[held] else "Access must be None"

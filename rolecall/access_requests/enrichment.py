@@ -153,6 +153,7 @@ class _CatalogueEntry(msgspec.Struct, frozen=True):
     """The imported data about a privilege; `risk` is None if the catalogue does not contain the privilege."""
 
     access: str
+    is_through_groups: bool
     description: str
     risk: str | None
     held_value: str | None
@@ -196,6 +197,7 @@ def _filled(privilege: NewPrivilege, found: _CatalogueEntry) -> NewPrivilege:
     return msgspec.structs.replace(
         privilege,
         initial_access=access,
+        is_through_groups=found.is_through_groups,
         description=privilege.description or found.description,
         risk_rating=Level(found.risk) if found.risk else privilege.risk_rating or Level.CRITICAL,
         metadata=privilege.metadata or pairs(found.metadata),
@@ -228,6 +230,7 @@ _KNOWN = """
         SELECT permission_number, group_number, known_risk(permission_number, group_number) AS risk
         FROM (SELECT DISTINCT permission_number, group_number FROM named) AS once)
     SELECT coalesce(held.access[1], CASE WHEN m.from_import IS NOT NULL THEN 'Grant' END, 'None') AS access,
+           coalesce(NOT held.is_direct, false) AS is_through_groups,
            named.description, rated.risk, held.value[1] AS held_value,
            coalesce(usual_value(named.permission_number, named.access), '') AS usual_value, named.metadata,
            coalesce(held.sources, CASE WHEN m.from_import IS NOT NULL THEN ARRAY['Direct'] END, '{}') AS sources,
@@ -237,7 +240,7 @@ _KNOWN = """
                                AND m.until_import IS NULL
     LEFT JOIN LATERAL (
         SELECT array_agg(s.access::text ORDER BY via.is_direct DESC, access_rank(s.access::text) DESC) AS access,
-               array_agg(s.value ORDER BY via.is_direct DESC) AS value,
+               array_agg(s.value ORDER BY via.is_direct DESC) AS value, bool_or(via.is_direct) AS is_direct,
                array_agg(via.name ORDER BY via.name) AS sources, array_agg(DISTINCT s.from_import) AS imports
         FROM (SELECT named.holder, 'Direct', true
               UNION ALL

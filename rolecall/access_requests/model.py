@@ -204,6 +204,7 @@ class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
 
     `risk_rating` is used only for a privilege that is not in the catalogue; without it, such a privilege is rated
     Critical.
+    `is_through_groups` means that the initial access comes only through groups: any other access is given in addition.
     """
 
     header: str
@@ -217,6 +218,15 @@ class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
     value: str = ""
     sources: Sequence[str] = ()
     origins: Sequence[str] = ()
+    is_through_groups: bool = False
+
+    @property
+    def adds_to_groups(self) -> bool:
+        """Return whether access is requested that the target has only through groups, and would keep without them."""
+        return self.is_through_groups and RANK[self.requested_access] > 0
+
+    def raises_access(self) -> bool:
+        return self.adds_to_groups or raises(self.initial_access or Access.NONE, self.requested_access)
 
 
 class RelatedItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -283,7 +293,7 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
                 is_of_leave = self.related is not None and self.related.event_type == EventType.ABSENCE
                 return self.is_doubted or not is_of_leave
             case RequestAction.CHANGE:
-                return any(raises(each.initial_access or "None", each.requested_access) for each in self.privileges)
+                return any(each.raises_access() for each in self.privileges)
             case RequestAction.REMOVE | RequestAction.SUSPEND:
                 return False
 

@@ -11,7 +11,7 @@ import msgspec
 
 from rolecall.access_requests.creation import create_enriched, relate_to
 from rolecall.access_requests.enrichment import enrich
-from rolecall.access_requests.model import NewPrivilege, NewRequest, PriorApproval, RelatedItem, raises
+from rolecall.access_requests.model import NewPrivilege, NewRequest, PriorApproval, RelatedItem
 from rolecall.accounts import matching
 from rolecall.accounts.model import Access, Match
 from rolecall.core.caller import SYSTEM, Caller
@@ -184,9 +184,9 @@ def _never_raising(new: NewRequest) -> NewRequest:
 
 
 def _at_most_held(privilege: NewPrivilege) -> NewPrivilege:
-    held = privilege.initial_access or Access.NONE
-    if not raises(held, privilege.requested_access):
+    if not privilege.raises_access():
         return privilege
+    held = Access.NONE if privilege.is_through_groups else privilege.initial_access or Access.NONE
     return msgspec.structs.replace(privilege, requested_access=held)
 
 

@@ -78,6 +78,36 @@ async def test_remove_cannot_raise_access_of_a_group(client: httpx2.AsyncClient,
     assert asked(lowered) == [("Post", "Modify", "Grant")]
 
 
+@pytest.fixture
+async def through_group(db: Db, cast: Cast) -> None:
+    """Let Ada hold everything only through her group."""
+    await execute(db, "UPDATE assignments SET holder_number = (SELECT number FROM groups)")
+
+
+@pytest.mark.usefixtures("through_group")
+@pytest.mark.parametrize("action", ["Remove", "Suspend"])
+async def test_access_through_a_group_is_not_lowered_without_approval(
+    client: httpx2.AsyncClient, cast: Cast, action: str
+) -> None:
+    refused = await ask(client, cast, action, named("Post", "Grant"))
+    removed = await ask(client, cast, action, named("Post", "None"))
+
+    message = "Access comes only through groups, so it cannot be lowered here: change or remove the membership instead"
+    assert refused["errors"] == [{"field": "privileges.0.access", "message": message}]
+    assert removed["status"] == "Open"
+
+
+@pytest.mark.usefixtures("through_group")
+async def test_change_of_access_through_a_group_is_approved_like_an_add(client: httpx2.AsyncClient, cast: Cast) -> None:
+    policy = [{"type": "Approve", "reason": "Adds", "responder": "Supervisor", "actions": ["Add"]}]
+    assert (await client.patch("/api/settings", json={"approvalPolicy": policy})).status_code == 200
+
+    lowered = await ask(client, cast, "Change", named("Post", "Grant"))
+    removed = await ask(client, cast, "Change", named("Post", "None"))
+
+    assert (approvers(lowered), approvers(removed)) == (["Bo Boss"], [])
+
+
 @pytest.mark.parametrize("blank", ["", " ", "\u200b"])
 async def test_blank_identity_counts_as_absent(client: httpx2.AsyncClient, cast: Cast, blank: str) -> None:
     body = {"action": "Add", "applicationId": str(cast.ledger), "identityId": blank}
