@@ -238,12 +238,7 @@ def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     state = _state_of_grants(view, held)
     taken += [state.header] if state else []
     taken += [each.header for each in view.profiles if _is_of_held(view, held, each.header)]
-    person = _once(view, key).fields(Content.USERS, [held.holder, *taken, *_around(view, held.holder)])
-    known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and _is_sure(each)}
-    if "Name" in known and key.is_unique and view.by_header[known["Name"].header].names <= _SURE:
-        # If each user has one row, every column depends on the key, which proves nothing. So names must also look like
-        # names of people.
-        del known["Name"]
+    known = _known_of_person(view, key, [held.holder, *taken, *_around(view, held.holder)])
     fixed = {each.header for each in view.profiles if depends_on(each, key)}
     active = known.get("Active")
     contradicts = active is not None and active.header not in fixed and _is_of_account(active.header)
@@ -264,6 +259,17 @@ def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     kept = used if key.is_unique else {*fixed} - ({*taken} - used)
     part.ignore(each.header for each in view.profiles if each.header not in kept)
     return part
+
+
+def _known_of_person(view: View, key: Profile, taken: list[str]) -> dict[str, Meaning]:
+    """Return the fields of the person in a file of grants whose columns are certain; leave out `taken` columns."""
+    person = _once(view, key).fields(Content.USERS, taken)
+    known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and _is_sure(each)}
+    if "Name" in known and key.is_unique and view.by_header[known["Name"].header].names <= _SURE:
+        # If each user has one row, every column depends on the key, which proves nothing. So names must also look like
+        # names of people.
+        del known["Name"]
+    return known
 
 
 def _ask_for_several_names(view: View, part: Part) -> None:

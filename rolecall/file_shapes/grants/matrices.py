@@ -113,12 +113,10 @@ def _matrix(
     is_access = _has_access(ticked, are_rights=are_rights)
     keep = [each.header for each in (*others, *flags, *counts)]
     unpivot = {"keep": keep, "headers": across, "cells": "Access" if is_access else "Value"}
-    words = ", ".join(dict.fromkeys(value for each in ticked for value in each.distinct))[:40]
-    evidence = [f"{len(ticked)} columns contain only {words} or nothing: a matrix with a {across} in each header"]
     shape: dict[str, Any] = {"unpivot": unpivot}
     if not is_access and (nothing := _words_for_nothing(ticked)):
         shape["blank"] = nothing
-    evidence += [f"{each.header} describes the account and is not a permission" for each in flags]
+    evidence = _seen(ticked, flags, across)
     share_column(view, fields, shape, evidence)
     if across == "Permission":
         tell_apart(view, fields, shape, evidence)
@@ -135,6 +133,15 @@ def _matrix(
     for each in users:
         each.ignore(header for other in roles for header in other.columns_of_groups)
     return [part, *users, *roles]
+
+
+def _seen(ticked: list[Profile], flags: list[Profile], across: str) -> list[str]:
+    """Return the evidence for a matrix."""
+    words = ", ".join(dict.fromkeys(value for each in ticked for value in each.distinct))[:40]
+    return [
+        f"{len(ticked)} columns contain only {words} or nothing: a matrix with a {across} in each header",
+        *(f"{each.header} describes the account and is not a permission" for each in flags),
+    ]
 
 
 def _divide_sections(view: View, part: Part) -> None:
