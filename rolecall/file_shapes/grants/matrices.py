@@ -112,12 +112,11 @@ def _matrix(
     are_rights = _names_rights(view) and sum(map(_is_ticked, ticked)) >= _LEAST_TICKED
     is_access = _has_access(ticked, are_rights=are_rights)
     keep = [each.header for each in (*others, *flags, *counts)]
-    unpivot = {"keep": keep, "headers": across, "cells": "Access" if is_access else "Value"}
-    shape: dict[str, Any] = {"unpivot": unpivot}
+    cells = "Access" if is_access else "Value"
+    shape: dict[str, Any] = {"unpivot": {"keep": keep, "headers": across, "cells": cells}}
     if not is_access and (nothing := _words_for_nothing(ticked)):
         shape["blank"] = nothing
-    evidence = _seen(ticked, flags, across)
-    share_column(view, fields, shape, evidence)
+    share_column(view, fields, shape, evidence := _seen(ticked, flags, across))
     if across == "Permission":
         tell_apart(view, fields, shape, evidence)
     part = Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)
