@@ -337,7 +337,7 @@ async def delete_old_sessions(db: Db, now: datetime) -> None:
 
 
 async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str | None:
-    """Open a session, with the person as author in the audit; return its secret, or None if they must not sign in."""
+    """Open a session, with the person as audit author; return its secret, or None if the person must not sign in."""
     # Wait for a concurrent change of the role: it deletes all sessions, and would miss one that is opened meanwhile.
     await execute(db, "SELECT FROM console_roles WHERE identity_id = %(id)s FOR SHARE", id=identity_id)
     if not await signing_in.person_with_id(db, identity_id):

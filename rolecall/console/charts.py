@@ -300,7 +300,7 @@ def _marks(
 
 
 def _step_label(label: str, who: str, x: float, y: float, *, is_right: bool) -> Markup:
-    """Label a rise above the line and a fall below it: on the left or, after a close earlier step, on the right."""
+    """Label a rise above the line and a fall below it, on the left of the step or, if `is_right`, on its right."""
     words = Markup('<tspan class="who-changed"> {}</tspan>').format(who) if who else ""
     height = y + 16 if label.startswith("−") else max(y - 6, 14)
     place, anchor = (x + 8, "start") if is_right else (x - 8, "end")

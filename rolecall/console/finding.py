@@ -45,8 +45,8 @@ async def the_person(db: Db, field: str, words: str, caller: Caller | None = Non
     """Return the id of the person whom the words identify. If the words are an id, return it without a lookup.
 
     Otherwise look for exact matches, then for active people by a prefix. Among several matches, choose the only active
-    one; raise Invalid if there is no match or no single choice. Consider only people whom the caller may see; without a
-    caller, consider everyone.
+    one. Raise Invalid if there is no match, or if several remain. Consider only people whom the caller may see; without
+    a caller, consider everyone.
     """
     inner = _IN_BRACKETS.search(words)
     said = inner[1].strip() if inner else words.strip()
@@ -65,10 +65,10 @@ async def the_person(db: Db, field: str, words: str, caller: Caller | None = Non
 
 
 async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
-    """Return the id of the only active person with this complete e-mail, else of a person whom the caller may see."""
+    """Return the id of the only active person with this complete e-mail; without one, use `the_person`."""
     inner = _IN_BRACKETS.search(words)
     email = (inner[1] if inner else words).strip()
-    # Only a complete e-mail finds people whom the caller must not see: with prefixes, the caller could list them.
+    # Find hidden people by complete e-mails only: with prefixes, the caller could list them.
     bearers = await finding.bearers(db, email) if "@" in email else []
     active = [each for each in bearers if each.status == IdentityStatus.ACTIVE]
     return str(active[0].id) if len(active) == 1 else await the_person(db, field, words, caller)

@@ -84,7 +84,7 @@ def put(raw: Json, name: str, value: object) -> None:
     raw[last] = value
 
 
-# Matches a slash between white space, or at the start or end of the line: the part before or after it may be empty.
+# Matches a slash with white space, or the start or end of the line, on each side: a part may be empty.
 _SLASH = re.compile(r"(?:^|(?<=\s))/(?=\s|$)")
 
 
@@ -162,7 +162,7 @@ _NO_PERSON = UUID(int=0)
 
 
 async def person_filter(db: Db, query: dict[str, Any], caller: Caller) -> PersonFilter:
-    """Return the filter, from the id in a link or the text in a form.
+    """Return the person to filter by, from the id in a link or the text in a form.
 
     Text that does not identify exactly one person selects no records.
     """

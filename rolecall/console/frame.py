@@ -276,7 +276,7 @@ def _author(spec: Screen, visit: Visit) -> Author:
 
 
 def _permit(spec: Screen, visit: Visit) -> None:
-    # Discard the last result: in a POST this runs several times, and the role may have changed in between.
+    # Reset the result of the last check: a POST checks twice, and the role may have changed in between.
     visit.acts_by_relation = False
     if spec.scope and spec.scope not in visit.caller.scopes:
         if spec.limits is None or spec.scope not in visit.caller.own_scopes:

@@ -61,8 +61,8 @@ async def sparklines(
 ) -> dict[UUID, Markup | None]:
     """Draw the number of accounts that hold each entitlement in the year before `end`.
 
-    The value is None if no account held the entitlement in that time. If the entitlements have many holders, omit
-    sparklines that are not stored yet, unless `can_wait`.
+    The value is None for an entitlement that no account held in that year. If the entitlements have many holders and
+    `can_wait` is False, omit the entitlements whose counts are not stored yet.
     """
     is_late = not can_wait and sum(item.holders.accounts for item in items) > _MOST_AT_ONCE
     counts = await counts_over_time(db, [item.id for item in items], now, is_stored_only=is_late)

@@ -1,4 +1,4 @@
-"""Query details for the home page of a person, such as deadlines and the effects of a change of role."""
+"""Query details for the home page of a person, such as deadlines and the effects of a role transition."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -131,7 +131,7 @@ _Named = tuple[str, str]
 
 
 class MoveChanges(msgspec.Struct, frozen=True):
-    """The access that a change of role adds and removes; `is_planned` if its requests are not created yet."""
+    """The access that a role transition adds and removes; `is_planned` if its requests are not created yet."""
 
     gets: list[_Named]
     loses: list[_Named]
@@ -139,7 +139,7 @@ class MoveChanges(msgspec.Struct, frozen=True):
 
 
 class OwnMove(msgspec.Struct, frozen=True):
-    """An upcoming change of role, with the access that the person keeps, gets and loses."""
+    """An upcoming role transition, with the access that the person keeps, gets and loses."""
 
     id: UUID
     number: int
@@ -176,7 +176,7 @@ async def own_move(db: Db, person_id: UUID, held: Sequence[ApplicationAccess], n
 
 
 async def move_changes(db: Db, event_id: UUID, person_id: UUID, needed_on: datetime) -> MoveChanges:
-    """Return the access that a change of role adds and removes, from its requests or, before they exist, its plan."""
+    """Return the access that a role transition adds and removes, from its requests or, if it has none, its plan."""
     rows = await fetch_rows(
         db,
         """SELECT DISTINCT r.action IN ('Remove', 'Suspend') OR p.requested_access IN ('None', 'Deny'),
@@ -193,7 +193,7 @@ async def move_changes(db: Db, event_id: UUID, person_id: UUID, needed_on: datet
 
 
 async def _planned(db: Db, event_id: UUID, person_id: UUID, needed_on: datetime) -> list[tuple[bool, _Named]]:
-    """Plan the requests of a change of role without creating them; return each privilege, and whether it is removed."""
+    """Plan the requests of a role transition without creating them; return each privilege and whether it is removed."""
     type = EventType.ROLE_TRANSITION
     situation = await situation_of(db, type, person_id, *await events.changes_of(db, event_id))
     planned = planned_requests(type, person_id, EventDates(needed_on, None), situation)
@@ -210,7 +210,7 @@ async def _planned(db: Db, event_id: UUID, person_id: UUID, needed_on: datetime)
 
 
 async def moves_of(db: Db, coming: Sequence[EventOfDay]) -> dict[UUID, str]:
-    """Return, for each upcoming change of role, a text about the access that it adds and removes."""
+    """Return, for each upcoming role transition, a text about the access that it adds and removes."""
     return {
         event.id: _said(await move_changes(db, event.id, event.identity_id, event.needed_on))
         for event in coming

@@ -113,8 +113,8 @@ async def accounts_found(db: Db, query: dict[str, Any], id: str) -> Page[Account
 class AccessLine(msgspec.Struct, rename="camel"):
     """One access entry of an account.
 
-    If the application has no data for the requested time, the line has no entry, but the time at which the data begins
-    (`no_data_before`).
+    If the application has no data for the requested time, the line has no access, and `no_data_before` is the time at
+    which the data begins.
     """
 
     application: str
@@ -213,8 +213,8 @@ OWN_LISTS = frozenset(
     {"access-requests", "applications", "events", "identities", "notifications", "requests-to-answer"}
     | {"search-identities", "stand-ins"}
 )
-# Lists that show records of other people only to callers with a certain scope. Each entry has the filter that selects
-# one person, and that scope.
+# Lists that show other people's records only to callers with an additional scope: the filter that selects one person,
+# and the scope.
 ONE_PERSON: dict[str, tuple[str, Scope]] = {"stand-ins": ("identityId", Scope.CONFIG_MANAGE)}
 OWN_RECORDS: dict[str, tuple[RecordType, str]] = {
     "access-model-members": (RecordType.MODEL, RECORD),

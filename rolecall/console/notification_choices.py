@@ -16,7 +16,7 @@ _LABELS = {
 
 
 def slug(kind: NotificationKind) -> str:
-    """Return the kind in a form that can be used in a path or a field name."""
+    """Convert the kind to a slug for paths and field names."""
     return kind.lower().replace(" ", "-")
 
 

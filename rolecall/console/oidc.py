@@ -49,7 +49,7 @@ class Published(msgspec.Struct):
     token_endpoint: str
     jwks_uri: str
     userinfo_endpoint: str | None = None
-    # The default of OpenID Connect Discovery.
+    # OpenID Connect Discovery defines this default, for providers that publish no methods.
     token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
 
 

@@ -150,7 +150,7 @@ def all_asking(person: Person, type: RequirementType) -> Whole[AccessRequestItem
 
 
 # Imports that failed recently and were not followed by a finished import of the same application, and imports that the
-# guard holds. The range has both bounds: with only one, the planner would expect a third of the rows of the table.
+# guard holds. The range of keys has both bounds: with one, the planner would expect a third of the table's rows.
 _TROUBLED = f"""
     FROM (SELECT f.id FROM application_imports f
           WHERE f.status = 'Failed' AND f.list_key >= time_key(%(since)s, 0) AND f.list_key < {LAST_KEY}
@@ -180,7 +180,7 @@ _TROUBLE = "SELECT r.id, r.number, a.name AS application, r.status, r.build_star
 
 
 async def failed_schedule(db: Db, application_id: UUID) -> TroubledImport | None:
-    """Return the last scheduled import of an application that still has a schedule, if the import failed.
+    """Return the last scheduled import of an application if it failed and the application still has a schedule.
 
     Ignore imports that are running or were canceled.
     """

@@ -23,7 +23,7 @@ from rolecall.work_items.model import WorkStatus
 
 # The maximum number of people on the home page. People with notes, such as a conflict, come first.
 _MOST_NAMED = 10
-# The maximum number of people whose access is counted; 200 take about 0.3 s.
+# The maximum number of people whose access is counted; counting 200 takes about 0.3 s.
 MOST_COUNTED = 200
 _UNUSED_AFTER = timedelta(days=90)
 OVER = (WorkStatus.COMPLETED, WorkStatus.CANCELED)
@@ -47,13 +47,13 @@ class Member(msgspec.Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[bool, ...]:
-        """Return whether the person has each kind of note, the most important kind first; used as a sort key."""
+        """Return a sort key: for each kind of note, the most important first, whether the person has it."""
         found = (self.next_event, self.conflicts, self.open_requests, self.access.unexplained, self.unused)
         return tuple(bool(each) for each in found)
 
 
 class Team(msgspec.Struct, frozen=True):
-    """The active people who report to a supervisor. `count` is their number, or a lower bound unless `is_counted`.
+    """The active people who report to a supervisor. `count` is their number, or a lower bound if not `is_counted`.
 
     `members` are the people to show; people with notes come first.
     """

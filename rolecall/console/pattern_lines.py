@@ -37,7 +37,7 @@ def _quoted(name: str) -> str:
 
 
 def pattern_in(line: str) -> Json:
-    """Parse a line into a pattern: for permissions unless it says `group`, for all applications unless it names one."""
+    """Parse a line into a pattern. Without `group` it is for permissions; without an application, for all of them."""
     names: list[str] = []
 
     def put_aside(quoted: re.Match[str]) -> str:

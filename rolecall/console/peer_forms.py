@@ -54,7 +54,7 @@ def _place(text: str, said: str) -> str:
     found = _BYTE.search(said)
     if not found:
         return ""
-    # The position may be in the middle of a character.
+    # The position may be inside a character, so drop an incomplete last character.
     before = text.encode()[: int(found[1])].decode(errors="ignore")
     line, quoted = before.count("\n") + 1, before[-_NAMED:].strip() or "its start"
     return f"; the JSON is invalid from line {line} on, after {quoted}"

@@ -24,7 +24,7 @@ from rolecall.settings.policy import Level
 class AccessChoice(msgspec.Struct, frozen=True):
     """A group or permission to choose in a form.
 
-    `line` is its line in a text field; a form with a separate field for groups adds the `name` to that field.
+    The form adds `line` to a text field. If it has a separate field for groups, it adds the `name` of a group there.
     """
 
     line: str
@@ -33,7 +33,7 @@ class AccessChoice(msgspec.Struct, frozen=True):
     is_group: bool
     risk: Level
     is_chosen: bool = False
-    # How the person whom the form is about already holds it: "held", or "held through" a group.
+    # How the person in the form holds the access already: "held", or "held through" a group; empty if they do not.
     held: str = ""
 
 

@@ -71,7 +71,7 @@ async def application_of_account(db: Db, id: UUID) -> UUID:
 
 
 class KnownColumns(NamedTuple):
-    """The columns that a file group reads by name. Unless it has a shape, the first line of its files is the header."""
+    """The columns that a file group reads by name. If not `is_shaped`, the first line of its files is the header."""
 
     headers: list[str]
     is_shaped: bool
@@ -277,7 +277,7 @@ async def hook_numbers(db: Db, ids: Sequence[UUID]) -> dict[UUID, HookNumbers]:
 
 
 async def _last_problems(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
-    """Return, for each webhook, the last failure of the newest delivery that was tried and has not arrived."""
+    """Return the last failed attempt of each webhook's newest delivery that was tried but has not arrived."""
     return dict(
         await fetch_rows(
             db,

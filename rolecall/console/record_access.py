@@ -39,7 +39,7 @@ _READ_WITH_STAND_INS: Mapping[RecordType, Callable[[Db, Caller, UUID], _Relation
 }
 NOT_ALLOWED = "You can see this record, but you cannot do this. Ask an administrator or the person responsible for it"
 
-# For each type of record: the scopes that the forms on its page need, each with the verb that a relation must allow.
+# The scopes that the forms on a record's page need, and the verb that a relation must allow to grant each scope.
 _FORMS = {
     RecordType.PERSON: {Scope.ACCESS_REQUESTS_WRITE: REQUEST, Scope.PERSONNEL_EVENTS_WRITE: EVENT},
     RecordType.REQUEST: {Scope.ACCESS_REQUESTS_WRITE: COMMENT},

@@ -326,7 +326,7 @@ def navigation(person: Person | None) -> dict[str, list[tuple[str, str, str]]]:
     return {group: screens for group, screens in groups.items() if screens}
 
 
-# Screens that belong to a navigation entry with another path, and the path of that entry.
+# Paths without a navigation entry, each with the path of the entry that is marked as current instead.
 _PART_OF = {
     **dict.fromkeys(("/imports", "/drafts", "/connector-templates"), "/applications"),
     **dict.fromkeys(("/rules", "/conflicts"), "/duties"),

@@ -23,7 +23,7 @@ _RECORDS = {
     "ruleId": NamedRecord.RULE,
     "webhookId": NamedRecord.WEBHOOK,
 }
-# The kind of the parent record of each nested list.
+# Lists below a record, each with the kind of that record.
 _BELOW = {
     "accounts": NamedRecord.APPLICATION,
     "groups": NamedRecord.APPLICATION,
@@ -67,7 +67,7 @@ async def _record_field(db: Db, source: ListSource) -> FilterField:
 
 async def _field(db: Db, source: ListSource, name: str) -> FilterField:
     reader = source.filters[name]
-    # If a list can be read for a past time, this time is its only required filter, and the report's period can set it.
+    # A list with history requires only times, which the report's period can set.
     return FilterField(
         name=name,
         label=_RECORDS.get(name, ""),

@@ -102,10 +102,10 @@ def own_reason(standing: permitted.Standing) -> str:
 def reviewer_for(
     person: Person, awaited: RequirementType | None, asked: dict[UUID, str], standing: permitted.Standing
 ) -> UUID | None:
-    """Return the pending reviewer for whom the person responds, preferably themselves; None if there is none.
+    """Return the reviewer in `asked` for whom the person responds, preferably the person; None if there is none.
 
-    If the person is not allowed to respond for any of them, return the first: the response is then refused with a
-    reason.
+    Skip reviewers for whom the person is not allowed to respond. If that leaves none, return the first one anyway, so
+    that the response is refused with a reason.
     """
     if awaited is None:
         return None
@@ -126,7 +126,7 @@ def _waits_for(
 async def _followed(
     db: Db, request: AccessRequestDetail, carrying: CarrierProgress | None, awaited: RequirementType | None
 ) -> str | None:
-    """Return what the page compares to detect progress while a carrier or a verifying import works, else None."""
+    """Return a mark that changes with each step of the carrier or verifying import; None if neither is working."""
     if carrying is None or carrying.state is CarriedState.HELD or awaited not in _WITHOUT_PEOPLE:
         return None
     by_carrier = _waits_for(request, awaited, carrying) == [BY_CARRIER]
@@ -179,7 +179,7 @@ def _refused(status: WorkStatus, standing: permitted.Standing) -> dict[str, list
 
 
 def pending_rules(request: AccessRequestDetail, awaited: RequirementType | None) -> list[str]:
-    """Return, for each unmet rule of the awaited type, the names of its reviewers; one of them must respond."""
+    """Return the pending reviewers of each unmet rule as text (`Ada or Ben`): one of them must respond."""
     found = [
         " or ".join(PROVING if reviewer.id == SYSTEM.id else reviewer.name for reviewer in reviewers)
         for reviewers in _pending(request, awaited)
@@ -188,12 +188,12 @@ def pending_rules(request: AccessRequestDetail, awaited: RequirementType | None)
 
 
 def pending_reviewers(request: AccessRequestDetail, awaited: RequirementType | None) -> dict[UUID, str]:
-    """Return the reviewers of unmet rules of the awaited type who have not responded yet."""
+    """Return the pending reviewers of all rules that require the awaited type of response and are not met yet."""
     return {reviewer.id: reviewer.name for reviewers in _pending(request, awaited) for reviewer in reviewers}
 
 
 def _pending(request: AccessRequestDetail, awaited: RequirementType | None) -> list[list[PersonReference]]:
-    """Return, for each unmet rule of the awaited type, the reviewers who have not responded yet."""
+    """Return the pending reviewers of each rule that requires the awaited type of response and is not met yet."""
     return [
         [answer.reviewer for answer in rule.responses if answer.response == model.Response.PENDING]
         for requirement in request.requirements

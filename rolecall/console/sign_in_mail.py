@@ -111,7 +111,7 @@ async def _claim(db: Db, delivery: Delivery, config: Config, now: datetime) -> l
         secret = await actions.create_link(db, person.id, now, MAILED_LINK_LASTS)
         link = f"{config.base_url}/sign-in/"
         message = _message(person, link + secret, config)
-        # Both messages have the same id, because the log may keep the redacted one instead of the one that is sent.
+        # The log may keep the redacted message instead of the sent one, so both have the same id.
         mails.append(_LinkMail(id, attempt, secret, message, _message(person, link + _REDACTED, config, message.id)))
     return mails
 

@@ -59,7 +59,7 @@ async def person_with_id(db: Db, id: UUID) -> Person | None:
 
 
 async def scopes_of(db: Db, identity_id: UUID) -> frozenset[str]:
-    """Return the scopes of a person for all records; none if the person left or sees only their own records."""
+    """Return the scopes of a person for everyone's records; none if the person left or is limited to their own."""
     person = await fetch_one(db, Person, f"{_PERSON} WHERE i.id = %(id)s AND i.status = 'Active'", id=identity_id)
     return person.caller().scopes if person and not person.is_limited else frozenset()
 

@@ -24,7 +24,7 @@ def stream_response(events: AsyncIterator[bytes]) -> ASGIResponse:
 
 
 async def changes(pool: Pool, shown: str, current: Callable[[Db], Awaitable[str]]) -> AsyncGenerator[bytes]:
-    """Yield the event `look` when the state differs from the one that the page shows; end then, or after 20 s."""
+    """Yield the event `look` and end when the state differs from what the page shows; otherwise end after 20 s."""
     yield RETRY
     for _ in range(STREAM_LOOKS):
         # Return the connection after each query: open pages would otherwise use up the pool.

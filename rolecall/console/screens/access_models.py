@@ -32,7 +32,7 @@ from rolecall.identities.authority import RecordType
 
 _READ, _WRITE = Scope.ACCESS_REQUESTS_READ, Scope.CONFIG_MANAGE
 TABS = ("contents", "members", "simulation")
-# The number of empty conditions at the end of each group, and of empty groups. Saving and editing again adds more.
+# The numbers of empty conditions in each group of the form, and of empty groups. To get more, save and edit again.
 _SPARE_CONDITIONS, _SPARE_GROUPS = 2, 1
 
 
@@ -112,7 +112,7 @@ async def _picks(db: Db, form: Form) -> dict[int, FoundAccess] | None:
     searched = {n: words for n in range(1001) if (words := first(form, f"find.{n}"))}
     if not first(form, "search") and not any(is_searched(form, f".{n}") for n in searched):
         return None
-    # Number only entries with an application, because the form that is shown again omits the others.
+    # When the form is shown again, it omits entries without an application, so number only the others.
     chosen = [n for n in range(1001) if first(form, f"applicationId.{n}")]
     return {
         chosen.index(n) if n in chosen else len(chosen): await access_like(

@@ -23,7 +23,7 @@ from rolecall.core.ids import known_guid
 
 _SCOPE = Scope.CONFIG_MANAGE
 _COLUMNS = "/applications/{id:str}/columns"
-# Empty rows for further columns: without JavaScript, a form cannot add rows.
+# Empty rows for more columns: without JavaScript, a form cannot add rows.
 _EMPTY_ROWS = 3
 
 

@@ -182,9 +182,9 @@ async def _reading_page(db: Db, caller: Caller, id: UUID, problems: dict[str, st
 
 
 def _missing(proposal: Json | None) -> list[list[list[str]]]:
-    """Return, for each content of each file, the required fields without a column.
+    """For each content of each file, return the required fields without a column.
 
-    If any one of several fields is enough, return only the first of them.
+    If one of several fields is required and none has a column, return only the first of these fields.
     """
     return [[_lacking(part) for part in file["contents"]] for file in (proposal["files"] if proposal else [])]
 
@@ -198,9 +198,9 @@ def _lacking(part: Json) -> list[str]:
 
 
 def _read_elsewhere(proposal: Json | None) -> list[list[dict[str, dict[str, str]]]]:
-    """Return, for each content of each file, the columns that other contents of the same table read.
+    """For each content of each file, return the columns that other contents of the same table read.
 
-    For each column, the result names these contents and their fields.
+    Each column maps the other contents to the fields that they read from it.
     """
     files = proposal["files"] if proposal else []
     return [[_others_read(part, file["contents"]) for part in file["contents"]] for file in files]

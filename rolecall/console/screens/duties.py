@@ -35,7 +35,7 @@ from rolecall.settings.policy import Level
 _READ, _WRITE = Scope.DUTIES_READ, Scope.DUTIES_WRITE
 _TREND_DAYS = 365
 _MOST_SHOWN = 10
-# The suffix of the picker's field names. With a suffix, the picker sends groups in a field of their own.
+# The suffix of the picker's field names. With a suffix, the picker sends groups in a separate field.
 _PICKER = ".1"
 TABS = ("contents", "simulation")
 # Labels for the responses of a rule to a request that would create a conflict.
@@ -125,7 +125,7 @@ async def _picks(db: Db, form: Form) -> FoundAccess | None:
 
 async def _with_picks(db: Db, form: Form) -> Form:
     """Return the form with a line for each group and permission that was ticked in the last search."""
-    # The results belong to the application of the search; the form may now name another one.
+    # The results belong to the application that was searched; the form may now select another application.
     application = guid(first(form, "searchedIn"))
     name = (await applications.names(db, [application])).get(application) if application else None
     if not name:
@@ -160,7 +160,7 @@ async def create_duty(db: Db, form: Form, facts: Facts) -> HtmlPage | SeeOther:
 
 
 def _joined(error: Invalid) -> dict[str, str]:
-    """Return one message for each form field; the message of `patterns` gives the line number of each problem."""
+    """Return one message for each form field; in the message for `patterns`, each problem has its line number."""
     found: dict[str, str] = {}
     for field, message in problems_by_field(error).items():
         name, _, place = field.partition(".")
@@ -201,9 +201,9 @@ async def change_duty(db: Db, id: str, form: Form, facts: Facts) -> HtmlPage | S
 
 
 async def _to_confirm(db: Db, id: str, form: Form, facts: Facts) -> DutySimulation | None:
-    """Return the simulation of a change that would begin or end conflicts.
+    """Return the simulation of a change that would begin or end conflicts, for the person to confirm.
 
-    Return None if the change begins and ends no conflict, or if the person has confirmed these patterns.
+    Return None if the change affects no conflicts, or if the person has confirmed these patterns.
     """
     # Compare words, because browsers change line endings.
     if "confirmed" in form and first(form, "confirmed").split() == first(form, "patterns").split():

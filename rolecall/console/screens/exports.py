@@ -60,7 +60,7 @@ async def require_list(db: Db, caller: Caller, source: ListSource, given: dict[s
     await record_access.require(db, caller, type, str(id))
 
 
-# This screen needs no scope of its own: `require_list` checks the scope of the list.
+# The screen declares no scope, because `require_list` checks the scope of the list.
 @screen("GET", "/export/{id:str}", limits=OWN, query={"format": a_format})
 async def export_list(
     request: AnyRequest,

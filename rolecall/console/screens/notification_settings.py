@@ -201,7 +201,7 @@ async def _template_page(
         "is_edited": bool(form),
         "names": EXAMPLES,
     }
-    # A stored template with problems is not an error of this request.
+    # Return 400 only for problems in the submitted text: the stored text can have problems too.
     return HtmlPage("notification_template.html", values, 409 if late else 400 if problems and form else 200)
 
 

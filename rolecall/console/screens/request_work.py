@@ -101,7 +101,7 @@ async def respond_to_several(db: Db, person: Person, form: Form, facts: Facts) -
     ids = form.get("id", [])
     if not ids:
         raise Invalid.on("id", "Select at least one request")
-    # Lock all requests first, in number order, to avoid deadlocks with others who respond to several.
+    # Lock all requests first, in number order, to avoid deadlocks between people who respond to several at once.
     await lock(db, [known for id in ids if (known := guid(id))])
     return several(_after(form, ""), [await _respond_to_one(db, person, id, form, facts) for id in ids])
 

@@ -121,7 +121,7 @@ async def _statuses(db: Db) -> list[tuple[str, str]]:
 
 
 def _next(ids: list[UUID], chosen: UUID | None) -> UUID | None:
-    """Return the request to show after a response: the next one, or the first if the chosen one is not on the page."""
+    """Return the request to show after a response: the one after `chosen` or, if `chosen` is not listed, the first."""
     after = ids[ids.index(chosen) + 1 :] if chosen in ids else ids
     return next(iter(after), None)
 
@@ -208,7 +208,7 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
             request = await _request_access(db, caller, form, facts)
             would = (await queries.conflicts_of(db, request.id)).conflicts
             unchanged = _unchanged(request)
-            # Undo the request if the person has not confirmed its conflicts, or that it changes nothing.
+            # Undo a request that would create conflicts or change nothing, unless the person has confirmed this.
             if not _is_confirmed(form, would, unchanged):
                 raise Rollback(made)
     except Invalid as error:
@@ -219,7 +219,7 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
 
 
 def _unchanged(request: AccessRequestDetail) -> list[Privilege]:
-    """Return the privileges of a request that changes none of them; an empty list if it changes any."""
+    """Return the privileges of the request if it changes none of them, otherwise an empty list."""
     changes = any(each.initial_access != each.requested_access for each in request.target.privileges)
     return [] if changes else request.target.privileges
 
@@ -231,8 +231,8 @@ def _is_confirmed(form: Form, conflicts: Sequence[RequestConflict], unchanged: S
 def _confirmations(form: Form, conflicts: Sequence[RequestConflict], unchanged: Sequence[Privilege]) -> set[str]:
     """Return strings that identify what the person confirms.
 
-    Each string contains the form: person, action, application and privileges. Before them are the rule and duties of a
-    conflict or, if the request changes nothing, the word `unchanged`.
+    Each string begins with the rule and duties of one conflict, or with the word `unchanged` if the request changes
+    nothing. Then follow the person, action, application and privileges in the form.
     """
     asked = [first(form, name) for name in ("identityId", "action", "applicationId", "privileges")]
     doubts = [[str(each.rule_id), *each.duties] for each in conflicts] + ([["unchanged"]] if unchanged else [])

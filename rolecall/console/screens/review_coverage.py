@@ -61,7 +61,7 @@ def _mark(review: ReviewInMap, now: datetime) -> tuple[datetime, CoverageMark]:
 def cells_of(
     found: ApplicationCoverage, reviews: list[ReviewInMap], quarters: list[Quarter], now: datetime
 ) -> list[list[CoverageMark]]:
-    """Return the marks of an application by quarter; marks outside the quarters are in the first or the last one.
+    """Return the marks of an application by quarter; the first and last quarter also get earlier and later marks.
 
     An overdue application is marked as overdue even while a review of it is open, as on the home page.
     """

@@ -59,7 +59,7 @@ async def _body(db: Db, form: Form, before: Json | None = None) -> Json:
     """
     before = before or {}
     review = {**before, **body_of(await with_people(db, form, *PEOPLE), before.get("stages", ()))}
-    # Each review gets a name of its own; the name in the form is that of the template.
+    # The name in the form is the template's name, not the name of its reviews.
     review.pop("name", None)
     numbers = {name: integer(first(form, name)) for name in _NUMBERS}
     return {**given(form, "name", "nextOn"), **numbers, "opens": first(form, "opens") == "yes", "review": review}

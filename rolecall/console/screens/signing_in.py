@@ -94,7 +94,7 @@ async def ask_for_link(db: Db, form: Form, now: datetime, request: AnyRequest, c
     return _sign_in_page(config, None, email=email, mails_links=True, said=_MAILED)
 
 
-# Keys have a prefix for their kind, because someone may enter an e-mail that looks like a network address.
+# Count addresses and e-mails under separate keys: someone may enter an e-mail that looks like a network address.
 def _count_address(services: Services, request: AnyRequest, now: datetime) -> None:
     host = request.client and request.client.host
     services.sign_ins.count(("address", host), limits.SIGN_INS_FROM_AN_ADDRESS, now)

@@ -125,7 +125,7 @@ async def create_push_token(db: Db, caller: Caller, id: str, form: Form, facts: 
     return HtmlPage("secret.html", said)
 
 
-# No delay is needed, because each request looks up its SCIM token.
+# No `delay_seconds`: each SCIM request looks up its token, so the revocation takes effect at once.
 @screen("POST", "/scim-tokens/{id:str}/revoke", scope=_SCOPE, revokes=True)
 async def revoke_push_token(db: Db, caller: Caller, id: str, now: datetime) -> SeeOther:
     application_id = await pushes.revoke_push_token(db, caller, known_guid("SCIM token", id), now)

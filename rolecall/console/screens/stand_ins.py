@@ -59,7 +59,7 @@ async def create_stand_in(db: Db, person: Person, form: Form, facts: Facts) -> H
 
 
 async def _people(db: Db, caller: Caller, form: Form) -> Json:
-    """Return the ids of the people whom the form names; `the_colleague` decides who can be found."""
+    """Return the ids of the people in the form; see `the_colleague` for whom a caller can find."""
     return {
         name: await finding.the_colleague(db, name, words, caller)
         for name in ("identityId", "standInId")
@@ -69,7 +69,7 @@ async def _people(db: Db, caller: Caller, form: Form) -> Json:
 
 @screen("POST", "/stand-ins/{id:str}/end", scope=Scope.ACCESS_REQUESTS_WRITE, limits=OWN)
 async def end_stand_in(db: Db, caller: Caller, id: str, now: datetime) -> SeeOther:
-    # Read it first, because a stand-in that has not started is deleted.
+    # Read the stand-in before ending it: if it has not started, it is deleted.
     found = await queries.get(db, known_guid("Stand-in", id), now)
     await actions.end_stand_in(db, caller, id, now)
     return SeeOther("/stand-ins", f"{found.stand_in.name} can no longer respond for {found.identity.name}")

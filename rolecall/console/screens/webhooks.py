@@ -61,7 +61,7 @@ def _body(form: Form) -> Json:
 
 
 async def _with_names(request: AnyRequest, config: Config, carried: Carried) -> Carried:
-    """Resolve the host in the URL of the form, or the host of the webhook to test, before the transaction."""
+    """Before the transaction, resolve the host of the URL in the form or, for a test, of the webhook's URL."""
     if request.path_params.get("verb") == "test":
         names = await actions.names_of_hook(request.app.state.services.pool, request.path_params["id"])
     else:
