@@ -54,7 +54,7 @@ class Application(NamedTuple):
 
 
 class DirectGrant(NamedTuple):
-    """A permission that an employee's account holds directly between two days; `until=1` means still held."""
+    """A permission that an account holds directly between two days; `until=1` (tomorrow) means still held."""
 
     application: Application
     username: str
@@ -195,7 +195,8 @@ def files_of(
 ) -> dict[str, bytes]:
     """Return the file of each file group, as exported on the simulated date `today`.
 
-    `day` is `today` as days relative to the real date (negative). In the last month, when no grants change, it is 0.
+    `day` says how many days `today` is from the real date, as a negative number. Exports of the last month use 0,
+    because no grants change in that month.
     """
     kept = [p for p in people if p.is_here(today) or (application.keeps_leavers and p.joined <= today)]
     users = [person for person in kept if _works_in(person, application.departments)]
@@ -236,7 +237,7 @@ def _permission(p: DemoPermission) -> tuple[str, ...]:
 def _members(application: Application, group: str, users: Iterable[Employee]) -> list[str]:
     """Return the usernames of a group's members.
 
-    Only department heads are in the groups of `leads`; they are not direct members of the parents of these groups.
+    A group in `leads` has only department heads as members, who are not direct members of its parent group.
     """
     departments = application.groups[group][1]
     above = {application.parents[lead] for lead in application.leads}
@@ -262,10 +263,10 @@ def _users(application: Application, users: Iterable[Employee], today: date, day
 
 
 def _last_login(person: Employee, today: date, day: int) -> str:
-    """Return the last login of a person, as an export on the simulated date `today` contains it.
+    """Return the last login of a person in an export on the simulated date `today`.
 
-    Most people logged in on that day. Every twentieth person did not log in during the 125 days before the real date,
-    which is computed as `today` minus `day` days. Nobody logs in after they left.
+    Most people logged in on that day. Every twentieth person has not logged in for 125 days as of the real date, which
+    is `today` minus `day` days. Nobody logs in after they left.
     """
     now = today - timedelta(days=day)
     is_away = int(person.employee_id[1:]) % 20 == 7

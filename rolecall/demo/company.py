@@ -46,7 +46,7 @@ from rolecall.tokens import actions as tokens
 from rolecall.tokens.model import DEFAULT_DAYS, display_name
 from rolecall.worker import LOOPS, Loop
 
-# How many times all loops except imports run, in a fixed order: a loop can create work for one that ran before it.
+# How many times the loops except imports run in turn: a loop can create work for another that ran before it.
 _ROUNDS = 2
 _ALL_SCOPES = frozenset(Scope)
 _MAKE = {
@@ -199,9 +199,9 @@ class _Company:
         return [person for person in self.people if person.is_here(today)]
 
     async def _export(self, day: int) -> None:
-        """Simulate a day before the last month: people request access, and applications export files.
+        """Simulate one of the days before the last month: people request access, and applications export files.
 
-        The files already show the access that was requested.
+        The files already show the access that is requested on the same day.
         """
         self._travel(day, 9)
         if day in story.PEOPLE_DAYS:

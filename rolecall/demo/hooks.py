@@ -50,7 +50,7 @@ class Hooks:
         for hook, id in self.ids.items():
             async with signed(self.pool, NOBODY, "accept_callback") as db:
                 page = await queries.newest_first(db, 1, webhook_id=id, status=DeliveryStatus.DELIVERED)
-                # A test delivery belongs to no request, so no activity could show its callback.
+                # Skip test deliveries: they belong to no request, so no activity could show their callbacks.
                 arrived = [item for item in page.items if item.access_request_id]
                 for item, content in zip(arrived, hook.callbacks, strict=False):
                     await actions.accept_callback(db, str(item.id), content, clock.now())

@@ -47,7 +47,7 @@ class Requesting(msgspec.Struct):
         return Facts(now=clock.now(), zone=self.config.timezone)
 
     async def answer_what_waits(self) -> None:
-        """Respond Approved to the requests that have waited long enough, as the first person that each is waiting for.
+        """Respond Approved to each request that has waited long enough, as the first of the people it is waiting for.
 
         A request whose number is divisible by five has to wait nine days, any other request one day.
         """

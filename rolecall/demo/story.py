@@ -129,7 +129,7 @@ MODELS = (
 
 
 class HeldGrant(NamedTuple):
-    """A permission that a person held directly, in addition to their groups; with `until=1` it is still held."""
+    """A permission that a person held directly, in addition to their groups; `until=1` (tomorrow) means still held."""
 
     application: Application
     who: Who
@@ -292,6 +292,6 @@ USUAL: tuple[tuple[Application, Privilege], ...] = (
     (SOURCE_CONTROL, ("Team", "", "Release Managers")),
 )
 REQUESTS_A_DAY = 2
-# Days of the week without requests, counted from today: the sample data must not depend on the current weekday.
+# The days without requests in each week, counted from today (modulo 7): the data must not depend on the weekday.
 DAYS_OFF = (2, 3)
 REMARK = "Waiting for the vendor to confirm the licence"
