@@ -102,7 +102,7 @@ async def _write(db: Db, sql: str, **values: Any) -> None:
 
 
 async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config) -> None:
-    """Check the whole report after it was written; an error rolls the transaction back."""
+    """Check the saved report as a whole; an error rolls the transaction back."""
     report = await queries.get(db, id)
     scope = list_named(report.list).scope
     # Without this check, a schedule would write a list that its author must not read.

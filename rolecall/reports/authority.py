@@ -1,8 +1,8 @@
 """Decide on whose authority a schedule runs: the owner of the report, or else its last author.
 
-The last author is the person, token or system that last saved the report. The authority is checked at each run: if the
-owner or last author may no longer read the list, runs fail until the report has an owner who may read the list or, if
-it has no owner, is saved by someone who may.
+The last author is the person, token or system that last saved the report. Each run checks whether the owner or last
+author may still read the list, and fails if not. To repair the report, set another owner or, if it has none, let
+someone who may read the list save it.
 """
 
 from collections.abc import Awaitable, Callable

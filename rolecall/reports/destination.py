@@ -49,7 +49,7 @@ def _is_inside(roots: Sequence[str], location: str) -> bool:
     if root is None:
         return False
     files, path = fsspec.core.url_to_fs(location)
-    # A URL of a local file may lead out of the root through a link, so compare resolved paths.
+    # A `file://` URL may leave the root through a symbolic link, so compare resolved paths.
     if isinstance(files, LocalFileSystem):
         return is_below([Path(files._strip_protocol(root)).resolve()], Path(path))
     return True

@@ -49,9 +49,9 @@ _FILTERS_OF_PEOPLE = {
     "identityId": "i.id = %(identityId)s",
     "explained": "(coalesce(any_account.said, own_account.said, models.said) IS NOT NULL) = %(explained)s",
 }
-# The key that joins held access to requests and access models. There, a group has no header or section, and access
-# through groups appears as the group that the account is in directly. The key is one array, because the planner would
-# join on only some of several columns.
+# The key that joins held access to requests and access models. These have no header or section for a group. Access
+# through groups gets the key of the group that the account is in directly. The key is one array, because the planner
+# would join on only some of several columns.
 _GIVEN = """ARRAY[i.id::text, e.application_id::text, (e.kind = 'Group' OR h.path <> '{}')::text,
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.header END,
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.section END,
@@ -158,7 +158,7 @@ def _access_row(row: Sequence[Any]) -> AccessRow:
     )
 
 
-# The path of a holding, with each renamed group replaced by the group that has its latest name.
+# The path of a holding; a group that was renamed is replaced by the group with its latest name.
 _LATEST_PATH = """CASE WHEN h.path && (SELECT array_agg(r.number) FROM renamed r) THEN ARRAY(
         SELECT coalesce(r.latest, p.number) FROM unnest(h.path) WITH ORDINALITY AS p (number, place)
         LEFT JOIN renamed r ON r.number = p.number ORDER BY p.place) ELSE h.path END"""

@@ -24,7 +24,7 @@ class ReportPeriod(StrEnum):
 def _bounds(period: ReportPeriod, today: date) -> tuple[date, date]:
     """Return the first day of the last complete period, and the first day after the period."""
     match period:
-        # `filters_of` does not use bounds for Now, but the match must be exhaustive.
+        # Now is never passed in (see `filters_of`), but the match must be exhaustive.
         case ReportPeriod.NOW | ReportPeriod.YESTERDAY:
             end = today
             return end - timedelta(days=1), end

@@ -41,7 +41,7 @@ def plan(
     filters: Mapping[str, str] = {},
     format: Format | None = None,
 ) -> PlannedRun:
-    """Plan a run at a given time; `filters` (by name, "" to remove one) and `format` override those of the report."""
+    """Plan a run at a given time. `filters` and `format` override the report's; an empty text removes a filter."""
     source, problems = list_named(report.list), list[Problem]()
     known = source.filters.keys()
     if report.period != ReportPeriod.NOW and not has_past(known):

@@ -28,7 +28,7 @@ async def list_reports(db: Db, query: dict[str, Any]) -> Page[ReportDetail]:
 
 @operation("POST", "/", scope=Scope.CONFIG_MANAGE, status=201, body=NewReport)
 async def create_report(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ReportDetail:
-    """Save a report: a list with filters, columns, a period and a format. The scope of that list is needed too."""
+    """Save a report: a list with filters, columns, a period and a format. This also requires the scope of the list."""
     return await queries.get(db, await actions.create_report(db, caller, raw, facts, config))
 
 
@@ -40,7 +40,7 @@ async def get_report(db: Db, id: str) -> ReportDetail:
 
 @operation("PATCH", "/{id:str}", scope=Scope.CONFIG_MANAGE, body=ReportChanges)
 async def change_report(db: Db, id: str, caller: Caller, raw: Json, facts: Facts, config: Config) -> ReportDetail:
-    """Change the given fields; null removes `schedule` or `ownerId`. The scope of the report's list is needed too."""
+    """Change the given fields; null removes `schedule` or `ownerId`. This also requires the scope of the list."""
     await actions.change_report(db, caller, known_guid("Report", id), raw, facts, config)
     return await queries.get(db, id)
 
@@ -55,9 +55,9 @@ async def delete_report(db: Db, id: str, now: datetime) -> None:
 async def run_report(
     request: AnyRequest, pool: Pool, id: str, caller: Caller, raw: Json, facts: Facts, config: Config
 ) -> ASGIResponse:
-    """Run a report and return the file. The scope of the report's list is needed too.
+    """Run a report and return the file. This also requires the scope of the report's list.
 
-    `filters` override the filters of the report with the same names; `format` overrides its format.
+    Each entry of `filters` overrides the report's filter of that name; `format` overrides the report's format.
 
     The header `X-Export-Id` contains the id of the run; `GET /api/exports/{id}` has its row count and SHA-256.
     """
