@@ -22,9 +22,10 @@ TWICE = Problem("privileges", "Privileges must not name a permission twice")
 
 
 def not_lowered(new: NewRequest, places: Iterable[int]) -> list[Problem]:
-    """Return a problem for each privilege that a Remove or Suspend would not lower; `places` are indexes in the body.
+    """Return a problem for each privilege that a Remove or Suspend would not lower.
 
-    A request about a whole account names no privileges in the body, so it has no such problems.
+    `places` are the indexes of the privileges in the body. A request about a whole account has no privileges there, and
+    therefore no problems.
     """
     if new.action not in _LOWERING:
         return []
@@ -80,8 +81,8 @@ def last_import_before(application: str, moment: str) -> str:
 
     Suspended access is read from this data, which already reflects the changes that were provisioned before the import
     was created. The end of an import says nothing about the age of its data, because the import may have been held. A
-    rollback restores older data, so neither it (`shows_requests`, schema/access_requests.sql) nor the imports that it
-    undid count.
+    rollback restores older data, so ignore rollbacks (`shows_requests`, schema/access_requests.sql) and the imports
+    that they undid.
     """
     return f"""coalesce((SELECT max(i.created_at) FROM application_imports i WHERE i.application_id = {application}
         AND i.build_end <= {moment} AND shows_requests(i) AND NOT EXISTS (
@@ -103,7 +104,8 @@ _OTHERS = """
       AND later.target_name = s.target_name AND later.id <> s.id AND later.status <> 'Canceled'"""
 _RESTORES = f"""{_OTHERS} AND later.action = 'Restore'
       AND (later.number > s.number OR later.resolved_on > s.resolved_on)"""
-# Changes to the access after its data was supplied (`last_import_before`), and changes that are still pending.
+# Requests that changed the access after the import on which suspension `s` is based (`last_import_before`), or that are
+# not resolved yet.
 _CHANGES = f"""{_OTHERS} AND later.action IN ('Add', 'Change', 'Remove')
       AND (later.resolved_on IS NULL OR later.resolved_on > {last_import_before("s.application_id", "s.created_at")})"""
 
@@ -143,8 +145,8 @@ _LEFT = f"""
 async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivilege]:
     """Return the access that suspensions took away and that has not been restored or removed since.
 
-    If later requests changed a privilege, return the lowest of these levels: its access before the suspension, the
-    access that the last approved request left, and the access that each pending request after it would leave.
+    If later requests change a privilege, return the lowest of these levels: its access before the suspension, the
+    access after the last approved request, and the access after each newer request that is not approved yet.
     """
     rows = await fetch_rows(
         db,
@@ -215,7 +217,7 @@ async def overtaken(db: Db, requests: Sequence[AccessRequestDetail]) -> dict[UUI
 
 
 def _without_raises(request: AccessRequestDetail) -> NewRequest:
-    """Rebuild the request without the privileges that remove access, or that raised it when the request was made."""
+    """Rebuild the request from the privileges that lowered or kept access when it was made, but did not remove it."""
     target = request.target
     return NewRequest(
         action=RequestAction(request.action),

@@ -100,7 +100,7 @@ class _LockedRequest(msgspec.Struct, frozen=True):
     """A request whose row is locked while a verb changes it.
 
     `now` is at least the time of the last activity, because another verb may have run while this one waited for the
-    lock. `owner` is the standing of the person who owns the calling token.
+    lock. `owner` is the `Standing` of the person who owns the calling token, if any.
     """
 
     id: UUID
@@ -346,7 +346,7 @@ async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> No
             problems.append(Problem(f"{field}.access", f"Access must be lower than {standing[name][0]}"))
     if problems:
         raise Invalid(*problems)
-    # Refuse the lower access only for conflicts that it adds, so check the request before the change too.
+    # Lower access is refused only because of conflicts that it adds, so find the conflicts before the change too.
     before = (await rechecking.recheck(db, [locked.id])).get(locked.id)
     await execute(
         db,

@@ -38,7 +38,7 @@ async def record_conflicts(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
 
 
 def _shown(verdict: ConflictVerdict, names: dict[UUID, str]) -> list[PotentialConflict]:
-    """Return one conflict for each rule, with the duties found now and those recorded earlier for other people."""
+    """Return the found conflicts; add to each the duties recorded for people whom this check did not find in it."""
     return [
         with_duties(
             each.conflict,

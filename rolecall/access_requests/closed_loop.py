@@ -150,8 +150,8 @@ async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> 
 async def _completed_and_changed(db: Db, run: FinishedImport) -> list[UUID]:
     """Return the completed requests whose removed access the import may show again (drift).
 
-    Only the latest request of each account that the import changed counts. It must be a Change, Remove or Suspend that
-    was completed before the import was created and has no drift entry yet.
+    For each account that the import changed, only the latest request that was not canceled counts. It must be a Change,
+    Remove or Suspend that was completed before the import was created and has no drift entry yet.
     """
     rows = await fetch_rows(
         db,

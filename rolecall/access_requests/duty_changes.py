@@ -57,8 +57,8 @@ class GainsAndLosses(msgspec.Struct, frozen=True):
     """The access that a request would give and take away, each with its duties.
 
     `repeated` is requested access that the target already holds, perhaps through a group that the target leaves.
-    `certain` has the duties of the gained and repeated access that do not depend on any other open request, without
-    those that an earlier request takes away.
+    `certain` has the duties that the gained and the repeated access give even if no other request gets provisioned,
+    except those that an earlier request takes away.
     """
 
     gains: DutiesOf
@@ -85,7 +85,7 @@ class OtherRequest(msgspec.Struct, frozen=True):
 
 
 class OtherRequests(msgspec.Struct, frozen=True):
-    """What open requests would change for each person, and the duties that the requested access gives."""
+    """What open requests would change for each person, and the duties of the access in these changes."""
 
     changes: Mapping[UUID, Mapping[OpenAccessRequest, list[OpenChange]]]
     given: _Given
@@ -148,7 +148,7 @@ def _duties(given: _Given, access: ProposedAccess) -> _DutiesOfAccess:
 
 
 async def _given(db: Db, changes: Iterable[OpenChange], *, of_groups: bool) -> _Given:
-    """Return the duties that each access gives.
+    """Return the duties of all access in these changes.
 
     With `of_groups`, include the duties that open requests would give to a group or take from it.
     """

@@ -166,7 +166,7 @@ class _CatalogueEntry(msgspec.Struct, frozen=True):
 async def _known(
     db: Db, news: Sequence[NewRequest], holders: dict[int, _Holder]
 ) -> dict[tuple[int, int], NewPrivilege]:
-    """Return all privileges filled in, keyed by the indexes of the request and the privilege."""
+    """Fill in all privileges from imported data; return them by the indexes of the request and the privilege."""
     asked = {
         (n, position): privilege for n, new in enumerate(news) for position, privilege in enumerate(new.privileges)
     }
@@ -192,7 +192,7 @@ async def _known(
 
 def _filled(privilege: NewPrivilege, found: _CatalogueEntry) -> NewPrivilege:
     access = privilege.initial_access or Access(found.access)
-    # Values of None and Deny are not used (docs/decisions/0082), so show the usual value instead.
+    # A value held with None or Deny is not the value to provision (docs/decisions/0082), so show the usual value.
     value = found.usual_value if access in (Access.NONE, Access.DENY) else found.held_value or ""
     return msgspec.structs.replace(
         privilege,

@@ -12,7 +12,8 @@ from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, fetch_rows, insert_rows
 from rolecall.identities import administrators
 
-# SQL for the people who must not decide on a request and, except for Resolve, those who were asked or responded.
+# SQL for the people who must not respond to a request and, for approvals and verifications, those who were asked or
+# responded.
 _EXCLUDED = "excluded_stand_ins(r, p.type, NULL)"
 # Unmet rules of requests, with their reviewers, the reviewers' available supervisors, and the people who must not be
 # asked.
@@ -50,10 +51,10 @@ async def add_reviewers(
 ) -> list[FurtherReviewer]:
     """Add reviewers to the unmet rules of these locked requests; return the added reviewers.
 
-    With `supervisors`, add the supervisors of the reviewers; otherwise, or if no supervisor is available, add
-    administrators. With `absent_on`, add reviewers only to rules to which nobody can respond at that time; then, if
-    nobody else is left, add administrators who review under other rules of the request or, without any,
-    `Administrators`.
+    With `supervisors`, add the supervisors of the reviewers. Otherwise, or if no supervisor is available, add
+    administrators. With `absent_on`, add reviewers only to rules to which nobody can respond at that time. If no other
+    administrator is left for such a rule, add administrators who already review under another rule of the request. If
+    there are none, add `Administrators`.
     """
     statement = _SILENT if absent_on is None else _ABSENT
     awaited = {"types": list(AWAITED.keys()), "statuses": list(AWAITED.values())}

@@ -54,9 +54,10 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """The result of comparing one request with an import; `contents` are the kinds of content that it is based on.
+    """The result of comparing one request with an import.
 
-    `undecided` means that the files do not cover the whole request.
+    `contents` are the kinds of content that were compared, such as memberships. `undecided` means that the files do not
+    cover the whole request.
     """
 
     contradictions: list[str]
@@ -119,7 +120,7 @@ def judge(request: AccessRequestDetail, state: ImportedState) -> Judgement:
 def reappeared_access(request: AccessRequestDetail, state: ImportedState) -> list[str]:
     """Describe the access that a completed request removed and that the import shows again."""
     taken = [privilege for privilege in request.target.privileges if _is_taken_away(privilege)]
-    # Ignore access that was only lowered. Without privileges, a Remove or Suspend takes away the account itself.
+    # Ignore a request that only lowered access. A Remove or Suspend without privileges took away the account itself.
     if not taken and (request.target.privileges or request.action == RequestAction.CHANGE):
         return []
     taking = msgspec.structs.replace(request, target=msgspec.structs.replace(request.target, privileges=taken))
@@ -150,7 +151,7 @@ def _is_taken_away(privilege: Privilege) -> bool:
 
 
 def _has(shown: Shown, privilege: Privilege) -> bool:
-    """Return whether the approved access is held or, for removed access, whether any access is held."""
+    """Return whether the target holds the approved access or, if the request removed the access, any access."""
     held = shown.access.get(_key(privilege), set())
     return bool(held - _NOTHING) if _is_taken_away(privilege) else privilege.approved_access in held
 

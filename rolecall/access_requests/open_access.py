@@ -19,8 +19,8 @@ from rolecall.duties.prevention import ProposedAccess
 from rolecall.settings.policy import RequestAction
 
 PROVISIONED, CANCELED = -1, 0
-# The turn for each value of `is_provisioned` in open_changes_of_people; for False, the turn is the number of the
-# request.
+# The turn of a request, by the column `is_provisioned` of open_changes_of_people. If the column is false, the turn is
+# the number of the request.
 _TURNS = {True: PROVISIONED, None: CANCELED}
 Group = tuple[UUID, str]
 # The columns of an OpenChange for a request `r` about a group and its privilege `p`. If the request removes or suspends
@@ -77,8 +77,8 @@ async def take_turns_of_nesting(db: Db, *, of_groups: bool) -> bool | None:
 async def changes_of_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[tuple[int, OpenChange]]]:
     """Return what open requests would give to, or take from, each group and the groups above it.
 
-    The groups above include those that the group would join through an open request. Each change comes with the highest
-    turn of the requests that it depends on, or `PROVISIONED` if there are none.
+    The groups above include those that the group would join through an open request. Each change comes with a turn: the
+    highest among its request and the requests through which the group would join.
     """
     rows = await fetch_rows(
         db,
@@ -121,8 +121,8 @@ async def open_changes(
 async def people_in_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[tuple[int, UUID]]]:
     """Return the people in each group or in a group below it, and people whom open requests would add.
 
-    With each person, return the turn of the last request that the membership depends on, or `PROVISIONED` if it depends
-    on none.
+    With each person, return the highest turn of the requests that the membership depends on, or `PROVISIONED` if it
+    depends on no request.
     """
     asked = list(groups)
     if not asked:

@@ -92,8 +92,8 @@ async def resume(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
 
 async def move_due(db: Db, now: datetime) -> bool:
     """Start and resume a batch of requests that are due; return whether more may be due."""
-    # Each of these moves is allowed in one status only, which `min` returns. A postponed request may have no scheduled
-    # start; `greatest` ignores the NULL. Do not wait for locked requests: the next tick finds them.
+    # START and RESUME are each allowed in one status only, which `min` returns. A postponed request may have no
+    # scheduled start; `greatest` ignores the NULL. Do not wait for locked requests: the next tick finds them.
     found = [
         await fetch_rows(
             db,
@@ -182,8 +182,9 @@ async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID
 async def recheck_waiting(db: Db, now: datetime) -> bool:
     """Recheck the requests of queued people and, if groups are queued, all requests about groups.
 
-    Cancel open requests that would now raise access without an approval; the others are checked for this when they
-    open. A request that no longer waits for another one becomes due. Return whether more people may be queued.
+    Cancel open requests that would now raise access without an approval. Requests that are not open yet are checked for
+    this when they open. A request that no longer waits for another one becomes due. Return whether more people may be
+    queued.
     """
     # The queue may contain a person several times and has no key, so use ctid.
     rows = await fetch_rows(

@@ -129,7 +129,7 @@ class Standing(msgspec.Struct, frozen=True):
     def responds_for_others(self, reviewer_id: UUID) -> bool:
         """Return whether the caller already responds as another reviewer: one person must not satisfy two rules.
 
-        An administrator who is alone may satisfy several.
+        An administrator who may decide alone (`is_alone`) may satisfy several rules.
         """
         return not self.is_alone and bool({*self.responds_as} - {reviewer_id})
 

@@ -83,8 +83,8 @@ class ConflictVerdict(msgspec.Struct, frozen=True):
 class _Case(msgspec.Struct, frozen=True):
     """A stored request and an affected person, with what the person would gain and lose.
 
-    `now` counts what the provisioned requests of the same event take away or restore; `later` also counts the others
-    that the request may wait for. `awaited` has the numbers of those others that may prevent a conflict.
+    `now` includes what provisioned requests of the same event take away or restore. `later` also includes the other
+    requests of the event for which this one may wait. `awaited` are the numbers of those that may prevent a conflict.
     """
 
     request: StoredRequest
@@ -142,7 +142,7 @@ def _case(
         id,
         own.changes.gains,
         duty_changes.merged(each.changes.given for each in others if each.request.turn < request.number),
-        # Other requests may be canceled, so do not rely on their removals; only `_after` does, within one event.
+        # Other requests may be canceled, so do not rely on their removals. Only `_after` relies on those of the event.
         leaving=duty_changes.merged(each.changes.losses for each in others),
         repeated=own.changes.repeated,
         controls=duty_changes.controlling(own.changes, others, request.number),
@@ -158,7 +158,7 @@ def _case(
 
 
 def _after(proposal: AccessProposal, own: CheckedRequest, others: Sequence[OtherRequest]) -> AccessProposal:
-    """Return the proposal with the losses of the request itself, and the losses and restored access of `others`."""
+    """Add to the proposal what the request and `others` take away, and what `others` restore."""
     return msgspec.structs.replace(
         proposal,
         losses=duty_changes.merged((own.changes.losses, *(each.changes.losses for each in others))),
@@ -171,7 +171,7 @@ def _after(proposal: AccessProposal, own: CheckedRequest, others: Sequence[Other
 def _helps(action: RequestAction, changes: GainsAndLosses, others: GainsAndLosses, controls: _Controls) -> bool:
     """Return whether these changes may prevent a conflict that `others` would create.
 
-    They may if they take access away, or restore a control duty of a duty that `others` would give.
+    They may if they take duties away, or restore a duty that controls a duty of `others`.
     """
     given = set[UUID]().union(*others.given.values())
     restored = set[UUID]().union(*changes.given.values()) if action is RequestAction.RESTORE else set[UUID]()

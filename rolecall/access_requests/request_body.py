@@ -48,8 +48,8 @@ class _RequestTarget(msgspec.Struct, frozen=True):
 async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | None, list[Problem]]:
     """Return the request, enriched with imported data, and its problems.
 
-    The request is None if its action or application is missing, if it does not have exactly one target, or if a name
-    has a problem.
+    The request is None if its action or application is missing or invalid, if it does not have exactly one target, or
+    if the name of its target or of a privilege has a problem, for example because it is unknown.
     """
     fields = valid_fields(NewRequestBody, raw, facts)
     entries = valid_entries(PrivilegeBody, raw.get("privileges"), facts, most=MOST_PRIVILEGES)

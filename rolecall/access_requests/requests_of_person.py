@@ -61,7 +61,7 @@ def _found(filters: dict[str, Any], *, is_limited: bool) -> str:
 
 
 async def _hides_some(db: Db, me: UUID, application_id: UUID | None) -> bool:
-    """Return whether the application has requests that are hidden: those of the person's own offboarding."""
+    """Return whether the application has requests that others made for the person's offboarding, which are hidden."""
     return bool(
         await fetch_value(
             db,
@@ -86,8 +86,8 @@ async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[
     """List the requests that concern a person, newest first. `filters` are values of columns; None means no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
     me, application = caller.id, given.get("application_id")
-    # The owner and the provisioners of an application see all its requests except those of their own offboarding. If no
-    # request is hidden from them, use the stored list.
+    # The owner and the provisioners of an application see all its requests except those that others made for their
+    # offboarding. If there are no such requests, use the stored list, which is faster.
     owns = application is not None and application in await applications.applications_of(db, me)
     if owns and not await _hides_some(db, me, application):
         return await queries.newest_first(db, page, **given)
@@ -116,7 +116,8 @@ _MOST_ABOUT = 20
 async def about(db: Db, entitlement: EntitlementItem, caller: Caller) -> list[AccessRequestDetail]:
     """Return the newest requests about an entitlement, up to a limit.
 
-    A caller who sees only their own records (`is_limited`) does not see the requests of their own offboarding.
+    Leave out requests that others made for the caller's offboarding, if the caller sees only their own records
+    (`is_limited`).
     """
     rows = await fetch_rows(
         db,

@@ -117,7 +117,7 @@ def reviewers_of(
             asked.append(RuleReviewers(rule.type, reason, reviewers))
     if new.approvals:
         asked = [*map(_met, new.approvals), *(rule for rule in asked if rule.type is not RequirementType.APPROVE)]
-    # Gains that a rule blocks were refused before, so a conflict with such a rule comes from losing a control duty.
+    # Access that a rule blocks was refused before, so a conflict with a blocking rule comes from losing a control duty.
     asked += [rule_owner(each, own, people) for each in conflicts if each.response is not RuleResponse.WARN]
     if all(rule.type != RequirementType.RESOLVE for rule in asked):
         administrators = people.available(people.administrators, own) or [ADMINISTRATORS]

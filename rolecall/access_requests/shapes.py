@@ -185,7 +185,7 @@ class StalledItem(msgspec.Struct, rename="camel"):
 
 
 class LeftoverItem(msgspec.Struct, rename="camel"):
-    """An active account of a person who has left, and which no open request removes; `id` is the id of the account."""
+    """An active account of a person who has left and that no open request removes; `id` is the id of the account."""
 
     id: UUID
     kind: Literal["Account"]
@@ -230,7 +230,7 @@ class VerbBody(Body):
 
 
 class RespondBody(VerbBody):
-    """The response of a reviewer; without `reviewerId` it is the caller's own.
+    """The response of a reviewer. Without `reviewerId`, the caller is the reviewer.
 
     `standInId` is the person who responded for the reviewer, if a token records the response.
     """
