@@ -90,7 +90,7 @@ _EXCEPTION_RESULTS = {
 _EXCEPTION_SILENCE = {
     "Ending": "The conflict is then open again",
     "Approved": "",
-    "Control": "The exception stays as it is until it ends, but perhaps nobody carries out its control",
+    "Control": "The exception does not change, but its control may no longer be carried out",
     "Withdrawn": "",
 }
 _STAYS_OPEN = "The conflict stays open"

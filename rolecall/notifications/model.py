@@ -68,7 +68,8 @@ class NotificationStatus(StrEnum):
     PENDING = "Pending"
     SENT = "Sent"
     FAILED = "Failed"
-    # When the notification was due, it no longer concerned the recipient, or the recipient was inactive.
+    # When the notification was due, it no longer concerned the recipient, or the recipient was inactive or must not see
+    # the record.
     WITHDRAWN = "Withdrawn"
     CONSOLE = "Console"
 

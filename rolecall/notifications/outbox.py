@@ -61,7 +61,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True):
 
 
 class EndedMessage(msgspec.Struct, frozen=True):
-    """The result of a message. If sending did not start, the outcome is still `SENDING`."""
+    """The result of a message. `SENDING` means that sending did not start, so the message goes back to the queue."""
 
     message: OutgoingMessage
     outcome: MessageOutcome

@@ -29,7 +29,7 @@ log = structlog.get_logger("rolecall.notifications")
 
 class MessageSender:
     def __init__(self, pool: Pool, config: Config, wake: Callable[[], None]) -> None:
-        """Create a sender; `wake` requests the next turn."""
+        """Create a sender; it calls `wake` to have the worker run the next `turn`."""
         self._pool, self._config = pool, config
         self._outgoing = Outgoing(config.webhook_allow)
         self._mailer: Mailer | None = None

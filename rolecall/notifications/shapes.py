@@ -83,7 +83,7 @@ class KindDetail(msgspec.Struct, rename="camel"):
 
 
 class TemplateDetail(msgspec.Struct, rename="camel"):
-    """A template. `problem` says why the built-in template was last sent instead; null if there is no problem."""
+    """A template. `problem` is why it could not be used and the built-in template was sent instead, or null."""
 
     kind: NotificationKind
     subject: str
@@ -151,7 +151,7 @@ class EmailFields(Body):
 
 
 class EmailBody(EmailFields):
-    # Write-only; an empty string removes it.
+    # The password is write-only; an empty string removes it.
     password: Annotated[Text, Field(max_length=1024)] | None = None
 
 
