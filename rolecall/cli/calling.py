@@ -95,7 +95,7 @@ def id_of(client: "Client", listing: Callable[[], calls.Call[Page[Any]]], name: 
     """Return the id of the only record with this name, ignoring case. If `name` is an id, return it."""
     if id := _written_id(name):
         return id
-    # Read the whole list: lists whose records can be named are short.
+    # Read the whole list: the lists in which names are looked up (`NAMED`) are short.
     found = [item for item in client.each(listing()) if item.name.casefold() == name.casefold()]
     if len(found) != 1:
         raise errors.NotFound(f"{len(found) or 'No'} records are named {name}; check the name, or use the id")

@@ -57,7 +57,7 @@ WORDS: dict[tuple[str, str], list[str]] = {
     ("event", "status"): _WORK,
     ("", "outcome"): ["sending", "sent", "kept", "deferred", "refused", "channel", "unknown", "bounced", "unwritten"],
     ("notify", "channel"): ["Email", "Slack", "Teams"],
-    # Of a review, and of its items.
+    # The first line has the statuses of a review, the second those of its items.
     ("review", "status"): [
         *("Draft", "Open", "Closed", "Completed", "Canceled"),
         *("Pending", "Approved", "Flagged", "Remediated", "Withdrawn"),
@@ -125,7 +125,7 @@ HELP = {
     "reminders": "An object with remindAfterDays, escalateAfterDays, escalateTo, days and holidays.",
     "reviewer_id": "The reviewer, by full name, e-mail, employee ID or id. Needed to decide, to undo a decision and to "
     "submit.",
-    "schedule": "An object with cron, and locations for an application or location for a report.",
+    "schedule": "For an application, an object with cron and locations; for a report, with cron and location.",
     "scheduled_start": _A_TIME,
     "starts_on": f"{_A_TIME} Default: now.",
     "ends_on": _A_TIME,

@@ -75,7 +75,7 @@ def show_record(record: Any) -> None:
 
 
 def show_field(record: Any, path: str) -> None:
-    """Print one field for scripts; `path` is the API's name, such as `application.name` or `files.0.id`."""
+    """Print one field for scripts; `path` uses the API's field names, such as `application.name` or `files.0.id`."""
     value = msgspec.to_builtins(record)
     for name in path.split("."):
         try:

@@ -47,7 +47,7 @@ def api(host: str, port: int, with_parent: bool) -> None:
     from rolecall.cli.supervisor import check_port
 
     if not with_parent:
-        # Skip the check below a supervisor, whose API processes share the port.
+        # Skip the check if a supervisor started this process, because its API processes share the port.
         check_port(host, port)
     run_role(lambda config, stop: serve_http(config, stop, host, port), with_parent)
 

@@ -76,7 +76,7 @@ def check_port(host: str, port: int) -> None:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
-            # Connections of an earlier server that are in TIME_WAIT must not make the port count as in use.
+            # Without this option, connections of an earlier server in TIME_WAIT would make the port seem in use.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
             probe.listen(1)
