@@ -130,7 +130,7 @@ def entries_of(bundle: Bundle) -> Iterator[dict[str, Any]]:
             said = [f'"{key}":{json.dumps(entry[key])}' for key in ("chain", "number", "previousHash", "hash")]
             before = f'{{{",".join(said)},"entry":'
             text = line[len(before) : -1]
-            # Without this comparison, a forger could have one text hashed and another one read.
+            # Without this comparison, a forger could write an entry whose hashed text differs from its readable fields.
             if not line.startswith(before) or parsed(text) != entry["entry"] or len(entry) > len(said) + 1:
                 raise ValueError(f"audit entry {entry['number']} is not written as the service writes it")
             entry["text"] = text
@@ -246,7 +246,7 @@ class Review:
             self.acts.setdefault(made["reviewerId"], []).append((made["decidedOn"], made["itemId"], made["decision"]))
         submitted = {one["submittedOn"] for one in self.parts["submissions"]}
         for move in self.parts["moves"]:
-            # Skip moves with the time of a submission, because they only take kept items to the next stage.
+            # Skip moves at the time of a submission, because the submission moved these kept items to the next stage.
             if move["movedOn"] not in submitted:
                 self.acts.setdefault(move["fromId"], []).append((move["movedOn"], move["itemId"], None))
         for acts in self.acts.values():
@@ -572,7 +572,7 @@ def check_submissions(review: Review) -> Iterator[str]:
 
 
 def check_remediation(review: Review) -> Iterator[str]:
-    """Check that later imports prove all removals (except of models), and that requests match their audit entries."""
+    """Check that a later import proves each removal, except of models, and that requests match their audit entries."""
     requests = {number: one for one in review.requests for number in one["items"]}
     pins = {place["application"]["id"]: place["importNumber"] for place in review.population if place["application"]}
     for request in review.requests:
@@ -590,7 +590,7 @@ def check_remediation(review: Review) -> Iterator[str]:
             continue
         proof, change = item["remediatedImport"], last_change(review, item, "Remediated", "Reopened", "Flagged")
         is_recorded = change is not None and change["change"] == "Remediated" and change["importNumber"] == proof
-        # A missing time counts as later than every time, because "x" sorts after digits.
+        # "x" stands for a missing time. It sorts after digits, so a missing time is later than every other time.
         if not change or not is_recorded or not (item["remediatedOn"] or "x") <= change["changedOn"]:
             yield f"item {item['number']} is Remediated, which contradicts what the service recorded"
         elif proof is None and item["subject"] != "Model":
