@@ -25,9 +25,9 @@ from rolecall.work_items.actions import record_activity
 
 
 async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> shapes.RuleSimulation:
-    """Return how many conflicts would begin and end if the draft were committed, and a page of the resulting conflicts.
+    """Return how many conflicts would begin, end and remain if the draft were committed.
 
-    Commit the draft to count the conflicts, then roll back.
+    Also return a page of the resulting conflicts. Commit the draft to count and read them, then roll back.
     """
     body = check(shapes.RuleSimulationBody, raw, facts)
     rule = await duty_queries.get_rule(db, id)
@@ -54,7 +54,7 @@ async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 
 async def simulate_duty(db: Db, id: str, raw: Json, facts: Facts) -> shapes.DutySimulation:
-    """Return how many conflicts of each rule would begin and end if the duty were changed. Roll the change back."""
+    """Return how many conflicts of each rule would begin, end and remain if the duty were changed; change nothing."""
     duty = await duty_queries.get(db, id)
     before = await queries.people_by_rule(db, duty.id)
     after = before
@@ -220,11 +220,10 @@ async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: 
         raise Conflict("The conflict has no exception to withdraw")
     await approving.require_may_withdraw(db, caller, conflict, found)
     await _move(db, found, ExceptionStatus.WITHDRAWN, facts.now)
-    # If this conflict has ended, the person may be in conflict with the rule again. That conflict has its own id and is
-    # reopened instead.
+    # If this conflict has ended, the person may have a newer conflict with the rule, which is then reopened instead.
     opened = await fetch_value(db, "SELECT reopen_conflicts(%(ids)s)", ids=[found.id])
-    # Nothing is reopened if the exception was pending, or if the conflict has ended and not begun again. Record the
-    # withdrawal on this conflict then.
+    # If the exception was pending, or if the conflict has ended and not begun again, nothing is reopened. In this case,
+    # record the withdrawal on this conflict.
     for each in opened or [conflict.id]:
         await _record(db, each, caller, "Withdrew the exception", body.comment, facts.now)
     return await queries.get(db, conflict.id, facts.now)
@@ -273,7 +272,7 @@ async def _move(db: Db, exception: ConflictException, to: ExceptionStatus, now: 
 
 
 async def _set_excepted(db: Db, id: UUID) -> None:
-    # The number of updated rows does not matter: an earlier exception may have marked the conflict already.
+    # It is no error if no row is updated: because of an earlier exception, the conflict may be Excepted already.
     await execute(
         db,
         "UPDATE conflicts SET status = %(to)s WHERE id = %(id)s AND status = ANY(%(allowed)s)",

@@ -54,7 +54,7 @@ async def require_uninvolved(
 ) -> None:
     """Refuse an approval if an approver, or the person or token that records it, already has a part in the exception.
 
-    `approvers` are the person who approves, the stand-in, and the people between them.
+    `approvers` are the person who approves, the stand-in, and the people between them in a chain of stand-ins.
     """
     (parties,) = await parties_of(db, [requested])
     own = await own_id(db, caller)

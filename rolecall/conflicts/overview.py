@@ -75,7 +75,7 @@ async def matrix(db: Db, moment: datetime | None = None) -> DutyMatrix:
         """SELECT d.id, d.name, (SELECT count(*) FROM duty_holders h WHERE h.duty_id = d.id) AS people FROM duties d
            WHERE d.id IN (SELECT duty_id FROM duty_rule_duties WHERE NOT is_control) ORDER BY d.name_key, d.id""",
     )
-    # If several rules keep a pair apart, the last cell applies: the query sorts rules with conflicts last, by risk.
+    # If several rules keep a pair apart, use the last cell: the query sorts rules with conflicts last, then by risk.
     return DutyMatrix(duties, {(cell.lower, cell.upper): cell for cell in cells})
 
 

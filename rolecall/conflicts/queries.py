@@ -90,7 +90,7 @@ async def newest_first(
 
 
 async def _with_through(db: Db, found: Page[ConflictItem], as_of: datetime | None) -> Page[ConflictItem]:
-    # `completed` takes a function, because the items of an export are read later.
+    # Pass a function to `Page.completed`, because the items of an export are read later.
     async def complete(db: Db, items: Sequence[ConflictItem]) -> list[ConflictItem]:
         return [
             msgspec.structs.replace(item, through=through_of(sides))

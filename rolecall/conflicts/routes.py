@@ -84,7 +84,7 @@ async def simulate_duty_rule(db: Db, caller: Caller, id: str, raw: Json, facts: 
 
 @operation("POST", "/{id:str}/simulate", scope=_WRITE, body=DutyChanges)
 async def simulate_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutySimulation:
-    """Return how many conflicts of each rule would begin and end if the duty were changed."""
+    """Return how many conflicts of each rule would begin, end and remain if the duty were changed."""
     return await actions.simulate_duty(db, id, raw, facts)
 
 

@@ -159,10 +159,7 @@ class ConflictDetail(ConflictItem, frozen=True, rename="camel"):
 
 
 class RemovalRequest(msgspec.Struct, frozen=True):
-    """A request that removes a privilege from an account.
-
-    Without a privilege, it removes or suspends the whole account.
-    """
+    """A request that removes or suspends a privilege of an account or, without a privilege, the whole account."""
 
     id: UUID
     number: int
@@ -182,7 +179,10 @@ class HeldSpan(msgspec.Struct, frozen=True):
 
 
 class RuleSimulation(msgspec.Struct, rename="camel"):
-    """How many conflicts would begin and end if the draft were committed, and a page of the resulting conflicts."""
+    """How many conflicts would begin, end and remain if the draft were committed.
+
+    `items` are a page of the resulting conflicts.
+    """
 
     beginning: int
     ending: int
@@ -246,9 +246,10 @@ class NewException(Body):
 
 
 class ApproveExceptionBody(Body):
-    """`approverId` is the person who approves, if a token records the approval or a stand-in approves for them.
+    """`approverId` is the person whose approval is recorded. A token must give it.
 
-    `standInId` is the stand-in who approved, if a token records the approval.
+    If a person calls, the default is this person or an owner for whom they stand in. `standInId` is the stand-in who
+    approved in place of the approver, if a token records the approval.
     """
 
     model_config = naming_the_person("approverId")

@@ -41,7 +41,7 @@ async def sides_of(db: Db, items: Sequence[ConflictItem], as_of: datetime | None
 async def _duties_of(db: Db, rules: set[UUID]) -> dict[UUID, list[DutyReference]]:
     rows = await fetch_rows(
         db,
-        # Read the definition, because `duty_rule_duties` has only the rules in effect.
+        # Read the definitions of the rules, because `duty_rule_duties` has only the rules in effect.
         """SELECT r.id, d.id, d.name FROM duty_rules r
            CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(r.definition, r.draft) -> 'conflicts') AS n (id)
            JOIN duties d ON d.id = n.id::uuid WHERE r.id = ANY(%(rules)s) ORDER BY d.name_key""",
@@ -62,7 +62,7 @@ def _side(identity_id: UUID, duty: DutyReference, entries: Sequence[DutyAccess],
 
 
 def _given(entry: DutyAccess) -> Given:
-    """Return the key by which requests and models name the access: for indirect access, the group of the account."""
+    """Return the key of the access in requests and models: for access through groups, the account's own group."""
     there = entry.application.id
     if entry.path or entry.kind is EntitlementKind.GROUP:
         return there, True, "", "", entry.path[0] if entry.path else entry.name
@@ -70,7 +70,7 @@ def _given(entry: DutyAccess) -> Given:
 
 
 def through_of(sides: Sequence[ConflictSide]) -> Through:
-    """Return the requests and models that gave the last side and so completed the conflict.
+    """Return the requests and models of the side that began last, because this side completed the conflict.
 
     Also return, for each side, the access that gave the duty first.
     """
