@@ -146,7 +146,7 @@ def done_when(type: EventType, stage: StageName) -> frozenset[WorkStatus]:
     """Return the statuses that let a stage complete: each of its requests must have one of them."""
     match stage:
         case StageName.APPROVAL:
-            # A rejected request is canceled, so it no longer waits for approval either.
+            # This includes Canceled, because a rejected request no longer waits for approval.
             return frozenset(WorkStatus) - {WorkStatus.PENDING}
         case StageName.PROVISION if StageName.VERIFICATION in STAGES[type]:
             # Verification is a stage of its own here, so Provision does not wait for it.
@@ -156,5 +156,5 @@ def done_when(type: EventType, stage: StageName) -> frozenset[WorkStatus]:
 
 
 def works_on(stage: StageName) -> StageName:
-    """Return the stage whose requests a stage works on: Removal has its own; all others use those of Approval."""
+    """Return the stage whose requests a stage works on: Removal for Removal itself, and Approval for all others."""
     return stage if stage is StageName.REMOVAL else StageName.APPROVAL

@@ -105,10 +105,10 @@ async def relations_to(db: Db, caller_id: UUID, event_id: UUID) -> frozenset[Per
 async def require_own_people(
     db: Db, caller: Caller, identity_id: UUID | None, fields: IdentityFields | None = None
 ) -> None:
-    """Refuse a new e-mail or type that the caller must not set.
+    """Refuse to create an event if the caller must not create it for this person, or must not set the e-mail or type.
 
     A caller who `is_limited` may create events only about people who report to them, or about a new person (without
-    `identity_id`). The new supervisor must then be the caller or a person who reports to the caller.
+    `identity_id`). The supervisor that such a caller sets must be the caller or a person who reports to the caller.
     """
     if fields is not None and fields.email:
         await _require_free_email(db, caller, identity_id, fields.email)
@@ -163,7 +163,7 @@ async def require_may_be_offboarded(db: Db, identity_id: UUID) -> None:
 
 
 async def require_another_administrator(db: Db, identity_id: UUID) -> None:
-    """Refuse if no other active administrator remains. Administrators who are being offboarded do not count."""
+    """Raise Conflict if no other active administrator remains. Administrators being offboarded do not count."""
     # Lock before reading, so that two offboardings cannot each count on the other administrator.
     await administrators.lock_administrators(db)
     others = (await administrators.active(db)).keys() - {identity_id}

@@ -58,7 +58,7 @@ def planned_requests(type: EventType, identity_id: UUID, dates: EventDates, situ
             active = [account for account in situation.accounts if account.is_active]
             found = (_of_account(RequestAction.SUSPEND, account, dates) for account in active)
         case EventType.ROLE_TRANSITION:
-            # Only the keys matter: all applications in which models grant access before or after the transition.
+            # Only the keys are used: the applications in which models grant access before or after the transition.
             applications = {**situation.before, **situation.after}
             found = (request for id in applications for request in _difference(id, situation, dates))
     return [

@@ -193,8 +193,9 @@ async def _taken_accounts(db: Db, event: LockedEvent, suspended: Sequence[Access
 async def _limits_at_start(db: Db, suspended: Sequence[AccessRequestDetail]) -> tuple[_WhyNot, _Limits]:
     """Return the accounts that were not active when the leave began, and limits from the access that was held then.
 
-    A suspension lists the access at the time of its request, days before the leave. The last import between its request
-    and its start shows what it could still take away; without such an import there are no limits.
+    A suspension lists the access that was held when it was requested, days before the leave. The last import between
+    the request and the start of the suspension shows what was left to suspend. Without such an import, there are no
+    limits.
     """
     rows = await fetch_rows(
         db,
@@ -280,7 +281,8 @@ async def _parties(db: Db, event: LockedEvent) -> list[UUID]:
 async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]) -> _Limits:
     """Return limits for access that other requests remove, lower or suspend, and for groups that no longer exist.
 
-    A group that no file ever listed is known only by its members, so it sets no limit when it has no members.
+    A group that no file ever listed is known only by its members. Without members it may still exist, so it sets no
+    limit.
     """
     rows = await fetch_rows(
         db,

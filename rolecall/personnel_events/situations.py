@@ -48,7 +48,7 @@ async def situation_of(
 
 
 async def _holdings(db: Db, identity_id: UUID, found: Sequence[Account]) -> dict[UUID, frozenset[Key]]:
-    """Return the privileges of each account: those it holds or will get, by a request or after a suspension."""
+    """Return the privileges that each account holds, that requests will give it, or that a Restore may give back."""
     ids = [account.id for account in found]
     holds = defaultdict[UUID, set[Key]](set)
     for member in await accounts.memberships(db, ids):
