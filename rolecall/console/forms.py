@@ -35,7 +35,7 @@ def shown(form: Form) -> dict[str, str]:
 def problems_by_field(error: Invalid) -> dict[str, str]:
     """Return one message for each field, with all its problems.
 
-    In the message of a field that names a record, "ID" is left out, because forms show names instead of ids.
+    For a field with the id of a record, leave "ID" out of the message, because forms show names instead of ids.
     """
     found: dict[str, list[str]] = {}
     for problem in error.problems:

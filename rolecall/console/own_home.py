@@ -68,7 +68,7 @@ class Team(msgspec.Struct, frozen=True):
 
     @property
     def most_counted(self) -> int | None:
-        """Return the number of people whose access was counted, or None if it was counted for all."""
+        """Return the number of people whose access was counted, or None if everyone's access was counted."""
         return MOST_COUNTED if self.count > MOST_COUNTED else None
 
 

@@ -87,7 +87,7 @@ async def shown_request(db: Db, request: AccessRequestDetail, person: Person) ->
 def may_take(standing: permitted.Standing) -> bool:
     """Return whether the request can be assigned to the person: they did not make it, and it is not about them.
 
-    A person who is alone (`Standing.is_alone`) can take any request.
+    The only person who can decide (`Standing.is_alone`) can take any request.
     """
     return standing.is_alone or not (standing.is_reporter or standing.is_affected)
 

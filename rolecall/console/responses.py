@@ -83,7 +83,7 @@ ErrorHandler = Callable[[AnyRequest, Any], Response[ErrorBody]]
 
 
 def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[Any]]:
-    """Return an error handler that answers browsers, except below `/api/`, with an HTML page.
+    """Return an error handler that answers browsers with an HTML page; below `/api/`, keep the plain response.
 
     A GET of a URL that only accepts forms is redirected to the page of the form.
     """

@@ -25,7 +25,7 @@ def _zone(text: str) -> ZoneInfo | None:
     """Parse the name of a time zone; return None if it is unknown."""
     try:
         return ZoneInfo(text)
-    # `ZoneInfo` reads a file, so it raises other errors for a folder, an impossible path or a name that is too long.
+    # `ZoneInfo` reads a file: a folder, an invalid path or a too long name raises ValueError or OSError.
     except (ValueError, OSError, ZoneInfoNotFoundError):
         return None
 

@@ -52,7 +52,7 @@ async def _respond(db: Db, person: Person, id: str, form: Form, facts: Facts) ->
     awaited = next((type for type in RequirementType if type == raw.get("type")), None)
     request = await queries.get(db, id)
     standing = await permitted.standing_of(db, person.id, request.id)
-    # If this person responds for no pending reviewer, use their own id: the action then refuses with the reason.
+    # If this person responds for none of these reviewers, use their own id: the action then refuses with the reason.
     mine = reviewer_for(person, awaited, pending_reviewers(request, awaited), standing) or person.id
     return await actions.respond(db, person.caller(), id, {**raw, "reviewerId": str(mine)}, facts)
 

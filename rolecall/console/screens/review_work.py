@@ -224,7 +224,7 @@ async def decide_review_item(db: Db, id: str, form: Form, person: Person, caller
 def _refused(form: Form, error: Invalid | Conflict) -> SeeOther:
     """Return a redirect to the page of the form, with the chosen decision; the script restores the input.
 
-    Raise the error if the form does not name its page.
+    Raise the error if the form does not contain the URL of its page.
     """
     here = first(form, "here")
     if not here.startswith(("/reviews/", "/review-items/")):
