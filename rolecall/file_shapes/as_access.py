@@ -17,8 +17,8 @@ from rolecall.file_shapes.shapes import ColumnAccount, ColumnProposal, ContentPr
 
 # For each content, the field that the chosen column is read as.
 _FIELDS = {Content.MEMBERSHIPS: "Group", Content.PERMISSIONS: "Permission"}
-# How a column can describe the permissions that another column names, and the field that it is then read as. `place` is
-# where a permission applies; `level` is how much it allows.
+# Maps what a column can say about the permissions in another column to the field that it is read as. `place` is where a
+# permission applies; `level` is how much it allows.
 DESCRIBING = {"place": "Section", "level": "Value"}
 # The key of a column that says where the groups named by another column apply.
 SCOPE = "scope"
@@ -182,7 +182,7 @@ class _HeldBy(NamedTuple):
 
 
 def _new_part(parts: Sequence[_Part], column: ColumnAccount, content: Content) -> _Part:
-    """Return a new content that reads who holds the access: users or, without them, groups.
+    """Return a new content that names the holders of access as another content of the file does, preferably its users.
 
     It does not read `column` yet; `_add` adds it.
     """
@@ -282,7 +282,7 @@ def _replaced(part: _Part, column: ColumnAccount, sign: Sign) -> list[str] | Non
         return [] if cells == field and _is_alone(part, field) else _sources(part, field)
     if cells != field and sign in (Sign.LIST, Sign.RECORDS):
         return None
-    # A column of levels can be added to ticks under `columns` of `unpivot`; the ticks are then read as values too.
+    # If `columns` of `unpivot` has ticks, a column of levels can be added. The ticks are then read as values too.
     can_change = cells == "Value" and across["cells"] == "Access" and "columns" in across
     return [] if across["headers"] == field and (across["cells"] == cells or can_change) else None
 
@@ -304,7 +304,7 @@ def _sources(part: _Part, field: str) -> list[str]:
 
 
 def _remove_columns(part: _Part, field: str) -> list[str]:
-    """Stop reading a field from its columns and return them: a new column replaces them, or is read with them."""
+    """Unmap the columns of a field and return them. A new column then replaces them, or is read together with them."""
     columns, shape = part.section["columns"], part.section["shape"]
     headers = _sources(part, field)
     shape.get("join", {}).pop(field, None)
@@ -317,7 +317,7 @@ def _remove_columns(part: _Part, field: str) -> list[str]:
 
 
 def _blank_skipped_words(shape: Json, header: str) -> None:
-    """Stop leaving out rows by this column, and read the words that left out rows as blank instead.
+    """Remove the conditions that leave out rows by the words in this column, and read these words as blank.
 
     The content now reads another column, which may have a value in such a row.
     """
@@ -377,7 +377,7 @@ def _ignore(part: _Part, header: str) -> None:
 
 
 def _show(part: _Part, column: ColumnAccount) -> None:
-    """Update the list of columns: the field of each, and that a person chose `column`."""
+    """Update the field of each column that is shown, and note that a person chose `column`."""
     known = {each.header: each for each in part.shown.columns}
     if column.header not in known:
         known[column.header] = ColumnProposal(

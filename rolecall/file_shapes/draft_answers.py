@@ -25,7 +25,7 @@ SEPARATORS = {
 }  # fmt: skip
 # Fields whose column a question may ask for.
 FIELDS_ASKED = ("Username", "Active", "Status", "Permission", "Locked")
-# Maps the key of an answer after which a file must be proposed again to the name of the decision.
+# The answers after which a file must be proposed again: maps the key of each to the name of the decision.
 _AGAIN = {HEADER_LINE: "header_line", ROWS: "rows", CONTENT: "content"}
 # The key of an answer that changes nothing; its value is the text of the question.
 KEEP = "keep"
@@ -95,7 +95,7 @@ def _changes_nothing(choice: ProposedChoice) -> bool:
 def _has_proposal(key: str, shape: Json) -> bool:
     """Return whether a question with this key has a proposed answer.
 
-    Only a question about a word may have none: if `values` does not contain the word.
+    All questions have one, except those about a word that `values` does not contain.
     """
     field, _, word = key.removeprefix("values.").partition(".")
     return not key.startswith("values.") or not word or word in (shape.get("values") or {}).get(field, {})
@@ -144,7 +144,7 @@ def answer(section: Json, choice: ProposedChoice) -> None:
 
 
 def decided_again(files: Sequence[FileProposal], chosen: Sequence[tuple[int, ProposedChoice]]) -> dict[str, Json]:
-    """Return the decisions of a person with which files must be proposed again, by the name of the file.
+    """Map the name of each file that must be proposed again to the decisions of a person about it.
 
     `chosen` has the answers, each with the position of its file.
     """

@@ -147,7 +147,7 @@ class View(msgspec.Struct):
 
     @property
     def is_list_of_accounts(self) -> bool:
-        """Return whether the list in JSON that the rows are read from is called users, accounts or the like."""
+        """Return whether the rows are read from a JSON list called users, accounts or the like."""
         words = words_of((self.table.records or "").removesuffix("[]").rpartition(".")[2])
         return bool(words & _ACCOUNTS) and not words & HELD
 

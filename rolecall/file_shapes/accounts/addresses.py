@@ -38,7 +38,7 @@ _NOT_IN_NAMES = re.compile(r"[\d_]")
 
 
 def with_addresses(view: View) -> View:
-    """Return the view with each state that is part of an address marked, so that no rule reads it as a status."""
+    """Mark each state that is part of an address, so that no rule reads it as a status; return the new view."""
     states = [each for each in view.profiles if words_of(each.header.rpartition(".")[2]) & _STATE]
     found = [each.header for each in states if _is_of_address(each, view.profiles)]
     if not found:

@@ -22,7 +22,7 @@ _LEAST_GROUPS = 3
 def people_in(view: View) -> tuple[View, list[dict[str, Any]]]:
     """Return the entries of people and services, and the conditions that leave out other entries.
 
-    Keep entries without an object class, and all entries if their classes do not separate them.
+    Keep entries without an object class. Keep all entries if otherwise none would remain.
     """
     return _entries(view, _PEOPLE, _MACHINES | _GROUPS)
 

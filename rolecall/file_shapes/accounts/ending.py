@@ -196,7 +196,7 @@ def format_of(column: Profile) -> str | None:
 
 
 def _format_with_times(column: Profile) -> str | None:
-    """Return `day first` if all values are dates with the names of months and some have a time; else None."""
+    """Return `day first` if all values are dates with the names of months, with or without a time; else None."""
     values = [value for value in column.distinct if fold(value) not in NO_DATE]
     patterns = [f"{date}{time}" for date in NAMED_DATES for time in DATE_TIMES]
     is_named = bool(values) and all(any(is_date(value, each) for each in patterns) for value in values)

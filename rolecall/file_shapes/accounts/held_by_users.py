@@ -68,7 +68,7 @@ def held_by(view: View, everything: View, users: Part, beside: Numbered) -> list
     lists = one_for_each_object(lists)
     lists = sorted(lists, key=_rank_of_list)
     held, numbered = held_together(lists), numbered_groups(everything)
-    # Read a list of roles with places alone: each entry becomes a record, so no other column can be read with it.
+    # Read no other column together with a list of roles and places, because each of its entries becomes a record.
     held = next(([each] for each in held if scope_of(view, each)), held)
     granted = [each for each in view.profiles if _lists_permissions(each, users.fields)][:1]
     read = numbered or [each.header for each in held]

@@ -29,7 +29,7 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 # The highest score of a field that only values indicate, and the highest share of usernames that look like full names.
 _WEAK = 0.5
-# With a score above the first, a header certainly means the username; above the second, it probably does.
+# With at least the first score, a header certainly means the username; above the second, it probably does.
 _CERTAIN, _LIKELY = 0.9, 0.6
 # The names of columns that identify records.
 _IDS = (["id"], ["objectguid"], ["objectid"], ["internalid"], ["recordid"])
@@ -48,8 +48,8 @@ _OF_ONE = {"Name", "First Name", "Last Name", "Email", "Employee ID"}
 _NAMED = ("Name", "First Name", "Last Name", "Email")
 # A login is built from a name if it contains this many letters from the beginning of the name.
 _BEGINNING = 3
-# A column contains logins if at least this many rows name a person, and if the values of at least this share of these
-# rows are built from the names.
+# A column contains logins if at least this many rows name a person, and in at least this share of these rows its value
+# is built from the name.
 _LEAST_PEOPLE, _NEARLY_ALL = 2, 0.8
 PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
 
@@ -187,7 +187,7 @@ def _ask_if_groups(view: View, key: str | None) -> list[OpenQuestion]:
 
 
 def _may_name_accounts(profile: Profile) -> bool:
-    """Return whether a column may have usernames: its values are not just yes and no, statuses, dates or secrets."""
+    """Return whether a column may have usernames: it has values, but not yes and no, statuses, dates or secrets."""
     is_state = profile.ticks or profile.statuses == 1 or profile.is_dated
     return bool(profile.values) and not (is_state or profile.is_secret or profile.is_useless)
 

@@ -59,7 +59,7 @@ _MOST_KINDS = 8
 _SURE = 0.5
 _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}
 _PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=\S)")
-# After a prefix, this marks an identity of another provider, such as principal://…, which is read with its prefix.
+# These signs after a prefix mark an identity of another provider, such as principal://…, which keeps its prefix.
 _PATH = "//"
 _ID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-|S-1-5-21-")
 # Names that cloud providers use for everyone.
@@ -121,8 +121,8 @@ def tells_holders(profile: Profile) -> bool:
 def holder_beside(view: View, kind: Profile) -> Profile | None:
     """Return the column with the holders that `kind` is about, such as Entitlement beside Entitlement Type, or None.
 
-    If there is a column of logins, only this one can have the holders. It does if no column is named like `kind`, the
-    header of `kind` is about what is held, such as Group Type, and the logins agree with `kind` (`_are_told_apart`).
+    If there is a column of logins, no other column can have the holders. It has them if no column is named like `kind`,
+    the header of `kind` is about what is held, such as Group Type, and the logins agree with it (`_are_told_apart`).
     """
     about = words_of(kind.header) - KIND
     if not tells_holders(kind) or not about:
@@ -198,10 +198,10 @@ def _are_kinds(kinds: Kinds) -> bool:
 
 
 def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read Username and Group from one column with both; the column of kinds says which of them each row has.
+    """Read Username and Group from one column that has both; the column of kinds says which of the two is in a row.
 
-    If all kinds are groups, read only Group from the column. If the column lacks names of groups, read these from
-    another column; without one, read a kind that has no names as the name of a group.
+    If all kinds are groups, read only Group from the column. If it lacks names of groups, read them from another one.
+    If no other column has them, and a kind has no names at all, read the kind as the name of a group.
     """
     holder, kind = fields.get("Username") or fields.get("Group"), kind_column(view)
     if holder is None or kind is None or holder.header == kind.header:

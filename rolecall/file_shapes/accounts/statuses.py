@@ -144,10 +144,10 @@ def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
 
 
 def _contradicted(other: str, best: str, inactive: Mapping[str, set[int]]) -> set[int]:
-    """Return the rows in which a status says inactive and the best one does not.
+    """Return the rows in which another status says inactive and the best status does not.
 
-    If the best one is that of a person and the other is that of the account, return all rows in which they differ: an
-    account that is active after its owner has left is a finding.
+    If the best status is that of a person and the other is that of the account, return all rows in which they differ:
+    an account that is active after its owner has left is a finding.
     """
     if _OF_EMPLOYMENT & words_of(best) and not _OF_EMPLOYMENT & words_of(other):
         return inactive[other] ^ inactive[best]
@@ -155,7 +155,7 @@ def _contradicted(other: str, best: str, inactive: Mapping[str, set[int]]) -> se
 
 
 def _ask_for_unread(part: Part, best: str, others: Sequence[Profile]) -> None:
-    """Ask which column says who is active if a status column that is not read has doubtful words."""
+    """If an unread status column has doubtful words, ask which column says who is active."""
     unknown = [(each.header, word) for each in others for word in _doubtful_words(each)[:1]]
     if unknown:
         header, word = unknown[0]
@@ -287,7 +287,8 @@ def _end_beside_status(view: View, part: Part, active: Meaning) -> None:
     column = _dated(view, _REMOVED)
     if column is None or column.header == active.header:
         ended_beside(view, part, "Active", active.header)
-        # Without a question, the end date agrees with this status and may only repeat it: do not add it to others.
+        # If no question was added, the end date agrees with this status and may only repeat it, so do not add the date
+        # to other statuses.
         if len(part.questions) > asked:
             _end_beside_others(part, active.header, asked)
         return

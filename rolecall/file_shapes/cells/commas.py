@@ -22,7 +22,7 @@ def ask_for_commas(view: View, part: Part, held: Profile) -> None:
     """Ask whether cells such as `Can view, except passwords` are one name or a list.
 
     Do not ask if the header is a plural, or if each value in the lists also occurs in another cell. If each account has
-    one row, it is enough that one value does.
+    one row, one such value is enough.
     """
     separators = part.shape.get("split", {})
     is_plural = any(map(_PLURAL.search, names_of(held.header)[:1]))
@@ -43,8 +43,8 @@ def ask_for_commas(view: View, part: Part, held: Profile) -> None:
 def ask_for_exceptions(view: View, part: Part) -> None:
     """Read `Can view, except passwords` as one name in columns of groups and permissions, and ask about it.
 
-    Otherwise a person would seem to have the permission that the second half excludes. Skip columns about whose commas
-    a question already asks.
+    Otherwise a person would seem to have the permission that the second half excludes. Skip columns that already have a
+    question about their commas.
     """
     across = part.shape.get("unpivot", {}).get("columns", [])
     read = [part.fields[field].header for field in ("Group", "Permission") if field in part.fields]

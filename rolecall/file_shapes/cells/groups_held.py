@@ -31,7 +31,7 @@ _PLACEHOLDER = re.compile(r"[(<\[](?:no|not|without)\b[^()<>\[\]]{0,60}[)>\]]", 
 _LIKELY, _CERTAIN = 0.4, 0.9
 # Words are alike if this many of their first letters match, as in Gruppe and Gruppenname.
 _STEM = 5
-# More than half of the values.
+# A share above this means most of the values.
 _MOSTLY = 0.5
 # If at most this many rows have a value, it may be the same in all of them by coincidence.
 _FEW = 2

@@ -70,9 +70,9 @@ def _are_keyed(header: str, cells: Sequence[str]) -> bool:
 
 
 def ask_for_unread_states(view: View, part: Part) -> None:
-    """Ask about entries of which only the name is read.
+    """Ask about unread members of entries whose names are read.
 
-    Other members may say that their access has ended or is denied, or where it applies.
+    These members may say that the access has ended or is denied, or where it applies.
     """
     inner = part.shape.get("records", "").removesuffix("[]").rpartition("[].")[2]
     listed = dict.fromkeys(view.table.paths.get(each, each) for each in (*part.shape.get("split", {}), inner))
@@ -142,7 +142,7 @@ def ask_for_inner_access(view: View, parts: Sequence[Part]) -> list[OpenQuestion
 
 
 def _access_in_entries(cells: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the key of each object named for access, such as `group`, in the entries of lists, with the name in it."""
+    """Yield the key of each object that is access, such as `group`, in the entries of lists, with the name inside."""
     for entry in [each for cell in cells[:_MOST_CELLS] if cell.strip().startswith("[{") for each in _entries(cell)]:
         for name, member in entry.items() if isinstance(entry, dict) else ():
             if isinstance(member, dict) and words_of(name) & _INNER and not looks_secret(name):
@@ -169,7 +169,7 @@ def _columns_read(part: Part) -> set[str]:
 
 
 def _access_in(value: object, path: str = "", depth: int = _MOST_INNER) -> Iterator[tuple[str, str]]:
-    """Yield the paths of members that are named for access, each with a name that the member contains."""
+    """Yield the paths of members that contain access, such as `roles`, each with a name that the member contains."""
     for name, member in value.items() if isinstance(value, dict) and depth else ():
         inner = f"{path}.{name}" if path else name
         if looks_secret(name):
@@ -181,7 +181,7 @@ def _access_in(value: object, path: str = "", depth: int = _MOST_INNER) -> Itera
 
 
 def _grants_to(name: str, member: object) -> bool:
-    """Return whether a member named for holders maps their names to lists, as in `{"users": {"ada": ["read"]}}`."""
+    """Return whether a member such as `users` maps names of holders to lists, as in `{"users": {"ada": ["read"]}}`."""
     listed = [*member.values()] if isinstance(member, dict) else []
     return bool(words_of(name) & _HOLDERS) and bool(listed) and all(isinstance(each, list) for each in listed)
 

@@ -18,7 +18,7 @@ _MOST_NAMED = 3
 def find_keyed_lists(view: View) -> list[Part]:
     """Recognize an object that maps names to lists or maps.
 
-    Ask whether the names are those of accounts or of groups, unless the maps themselves need a question.
+    Ask whether the names are those of accounts or of groups, unless there is already a question about the members.
     """
     path = view.table.records or ""
     if not path.endswith(MEMBERS) or {"key", "access"} - view.by_header.keys():

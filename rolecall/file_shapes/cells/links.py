@@ -14,7 +14,7 @@ def has_urls(column: Profile) -> bool:
 
 
 def login_beside_urls(view: View, fields: dict[str, Meaning]) -> str | None:
-    """Return a column of different logins that is blank in a few rows, if the file also has a column of URLs.
+    """Return a column of unique logins with a few blank cells, if the file also has a column of URLs.
 
     Otherwise, the URLs would be read as usernames, because they are filled and different in every row.
     """

@@ -19,7 +19,7 @@ from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.shapes import ProposedChoice
 
 # Words in headers of the levels that an account has in the place, group or application with the same number. Earlier
-# lines take precedence: beside Level 1, Role 1 is what the level applies to.
+# sets take precedence: beside Level 1, Role 1 is what the level applies to.
 _LEVELS = (
     {"level", "accesslevel", "niveau", "nivel", "livello"},
     {"access", "zugriff", "acces", "acceso", "accesso"},
@@ -213,7 +213,7 @@ def _kind_of(series: _Series) -> tuple[int, frozenset[str]]:
 
 
 def _may_be_held(series: _Series) -> bool:
-    """Return whether columns may name what roles or levels with the same numbers apply to."""
+    """Return whether columns may name what the roles or levels with the same numbers apply to, such as courses."""
     is_other = is_about_person(series.name) or words_of(series.name) & (_PERSONAL | _STATES)
     is_alone = len(series.columns) == 1 and 1 not in series.columns
     return not is_alone and not is_other and not any(_is_flag(each) or each.is_dated for each in series.profiles)
@@ -229,7 +229,7 @@ def _share_numbers(series: _Series, levels: _Series) -> bool:
 
 
 def _share(numbers: int, others: int) -> bool:
-    """Return whether two sets of numbers have several in common, or only the number 1."""
+    """Return whether two sets have several numbers in common, or exactly the number 1."""
     common = numbers & others
     # A file in which each account has one grant has only the number 1.
     return common == 1 << 1 or common.bit_count() > 1
@@ -276,7 +276,7 @@ def add_pairs(view: View, part: Part, found: NumberedPairs) -> None:
     """Read each pair as a permission: a role in a section or, if all levels are yes or no, a name with its access."""
     is_ticked = all(level.ticks for level in found.levels.profiles)
     cells, field = ("Permission", "Access") if is_ticked else ("Section", "Permission")
-    # Patterns test the field of the headers after `unpivot`, so choose a field that is not named like a column.
+    # After `unpivot`, patterns test the field of the headers, so choose a field whose name is not also a header.
     named = {same_header(each) for each in view.table.headers}
     across = "Access" if field.lower() in named else field
     columns = [each.header for each in found.held.profiles]
@@ -328,7 +328,7 @@ def _cells(found: NumberedPairs) -> Iterator[tuple[str, str]]:
 
 
 def _ask_for_unread(part: Part, found: NumberedPairs) -> None:
-    """Ask about unread numbered columns, levels that may be lists, and levels without a name of what they apply to."""
+    """Ask about unread numbered columns, levels that may be lists, and levels without the place they apply to."""
     held, levels = found.held.name, found.levels.name
     ask_for_details(part, found.further, f"{held} and {levels}")
     if lists := [each for each in found.levels.profiles if each.separator]:

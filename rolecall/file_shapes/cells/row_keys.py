@@ -18,7 +18,7 @@ _PERMITTED = {
 # A number, perhaps after a few letters, as in P-101.
 _COUNTED = re.compile(r"[A-Za-z]{0,5}[-_ ]?\d+")
 _MOST_OFFERED = 4
-# Words in headers of keys of grants, such as Assignment ID, with the words that may stand beside them.
+# Words in headers of keys of grants, such as Assignment ID. `_BESIDE` has words that may also occur in such a header.
 _GRANTS = {
     "assignment", "assign", "grant", "entitlement", "request", "record", "row", "line", "access", "membership",
     "review", "permission", "allocation", "entry", "item", "asg",

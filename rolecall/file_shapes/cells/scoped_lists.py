@@ -9,7 +9,7 @@ from rolecall.file_shapes.parts import Part, View
 _PLACES = SCOPES | {
     "db", "namespace", "realm", "organization", "organisation", "site", "domain", "environment", "space",
 }  # fmt: skip
-# Words in names of members that name the place of a role, such as teamSlug.
+# Words in names of JSON members that contain the place of a role, such as teamSlug.
 PLACE_WORDS = _PLACES | {"team", "group", "org", "account", "zone"}
 _FORMATS = ("JSON", "JSON lines")
 

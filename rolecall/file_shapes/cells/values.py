@@ -74,7 +74,7 @@ def add_dates(view: View, part: Part) -> None:
 def _same_order(view: View, column: Profile) -> tuple[str, str] | None:
     """Find the order of day and month in other columns with the same notation; return such a column and the order.
 
-    Use only columns whose dates fit one order. Return None if there are none, or if their orders differ.
+    Use only columns whose dates fit exactly one order. Return None if there are none, or if their orders differ.
     """
     orders = {"day first", "month first"}
     alike = [each for each in view.profiles if _signs(each) == _signs(column)]

@@ -119,7 +119,7 @@ def _names_of_path(header: str) -> list[str]:
 def path_of(header: str) -> tuple[str, str] | None:
     """Return the path of an object and the name of its member, such as `user.role` and `name`; None for other headers.
 
-    A header with a list, such as roles[].name, is no such path.
+    Return None also for a header with a list, such as roles[].name.
     """
     if not _PATH.fullmatch(header):
         return None

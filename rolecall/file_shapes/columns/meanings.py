@@ -59,7 +59,7 @@ _LEVELS = {
 _WORD = re.compile(r"[^\W_]+")
 _MOST_WORDS = 5
 _OF_GRANTS = 0.75
-# A known header scores less the later it comes in the list of its field, but at least this before other adjustments.
+# The later a known header is in the list of its field, the lower its score. This is the minimum before adjustments.
 _LEAST_KNOWN = 0.55
 
 

@@ -28,11 +28,11 @@ _MOST_RESTS = 8
 _MOST_MEMBERS = 200
 # With fewer different values, two columns may correspond one to one by chance.
 _SEVERAL = 4
-# The status fields. `_STATUS_ALONE` matches the `how` of a column that is read only as one or more of them.
+# The status fields. `_STATUS_ALONE` matches the `how` of a column that is read as status fields and nothing else.
 _STATUSES = ("Active", "Locked", "Status")
 _STATUS_ALONE = re.compile(rf"(?:{'|'.join(_STATUSES)})(?: and (?:{'|'.join(_STATUSES)}))* of [a-z ]+")
 _KNOWN = ACTIVE.keys() | LOCKED.keys() | NO_DATE
-# Header words for the form of a name, such as `id`. They do not say what is named.
+# Header words that say how a thing is named, such as `id`, and not what it is.
 _HOW_NAMED = {"id", "name", "code", "key", "full", "display", "dn", "guid", "no", "number"}
 # Fields about people and their work. Their values are not access.
 _OF_PEOPLE = ("Title", "Department", "Company", "Division", "Office", "Supervisor ID", "Created", "Updated")
@@ -67,7 +67,7 @@ def account_for(view: View, sections: Sequence[Section], place: str | None = Non
 
 
 def _hint_at_other_values(column: ColumnAccount, profile: Profile, sections: Sequence[Section]) -> None:
-    """Report values of a status column that may be access: unlisted and unknown words, and roles such as Admin.
+    """Report values of a status column that may be access: words that are not known as states, and roles such as Admin.
 
     An example is `Superuser` in the column `Attributes` of psql, which also says who cannot log in. Another is `Admin`
     in the column `status` of Slack.
@@ -207,7 +207,7 @@ def _inside_list(header: str, uses: Mapping[str, Use]) -> Use:
 
 
 def _all_columns(view: View) -> Iterator[Profile]:
-    """Yield the columns of a table, the members of objects in their lists, and lists that are columns only by paths."""
+    """Yield the columns of a table, members of objects in their lists, and lists of which only paths are columns."""
     headers = {profile.header for profile in view.profiles}
     # A path to one entry, such as emails[type=work].value, covers the member emails[].value of all entries.
     paths = {re.sub(r"\[[^\]]*\]", "[]", path) for path in view.table.paths}

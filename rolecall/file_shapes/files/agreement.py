@@ -151,10 +151,10 @@ def _follow_username(users: Part, other: Part) -> None:
 
 
 def leave_out_repeats(files: Sequence[ReadFile]) -> None:
-    """Keep the first content of each file. Drop any other content that is the first content of a file.
+    """Keep the first content of each file; drop its other contents that are the first content of another file.
 
-    If no content has permissions, read the first roles of accounts that would be dropped as permissions instead. Derive
-    users only if no content lists them, and from one content only.
+    If no file has permissions, do not drop the first roles of accounts, but read them as permissions. Derive users only
+    if no content lists them, and from one content only.
     """
     own = {file.parts[0].content for file in files if file.parts}
     has_permissions = any(part.content == Content.PERMISSIONS for file in files for part in file.parts)

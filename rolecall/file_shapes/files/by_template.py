@@ -43,7 +43,7 @@ def parts_by(view: View, group: Mapping[str, Any], template: str) -> list[Part]:
 def with_questions(group: Mapping[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
     """Return a file group whose shapes list the open questions of its contents.
 
-    The guard holds imports until these questions are answered.
+    Imports are held until these questions are answered.
     """
     asking = deepcopy(dict(group))
     for section, part in zip(_sections(asking), parts, strict=True):

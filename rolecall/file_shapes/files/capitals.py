@@ -31,7 +31,7 @@ def ask_for_capitals(view: View, parts: Iterable[Part]) -> None:
 
 
 def ask_for_capitals_of_groups(view: View, parts: Iterable[Part]) -> None:
-    """Ask about up to four group names that differ only in case from a name at least as frequent; propose this name."""
+    """Ask about up to four names of groups that differ only in case from a usual name; propose the usual one."""
     for part in parts:
         columns = [view.by_header[header] for header in part.columns_of_groups if header in view.by_header]
         if part.content != Content.MEMBERSHIPS or "Group" in part.shape.get("join", {}):

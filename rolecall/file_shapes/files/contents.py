@@ -41,7 +41,7 @@ HEADER_LINE = "headerLine"
 def parts_of(view: View, content: Content | None = None) -> list[Part]:
     """Return the contents of a file.
 
-    If a person chose a `content` that is not the first one found, return only this one.
+    If a person chose another `content` than the first one found, return only the chosen one.
     """
     found = next(parts for rule in _RULES if (parts := rule(view)))
     if content and found[0].content != content:

@@ -34,7 +34,7 @@ def propose_without_faulty(
 ) -> Attempts:
     """Propose a connector. Leave out the files that cannot be read because of an unexpected exception.
 
-    If the other files cannot be read together, leave out all.
+    If the other files cannot be read together, leave out all files.
     """
     faults: list[str] = []
     if found := _attempt(samples, chosen, template, {}, faults):

@@ -13,7 +13,7 @@ _UNITED = ("ignore", "openQuestions")
 
 
 def file_groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
-    """Return the file groups. Files with the same first content share one if one mapping fits them.
+    """Return the file groups. Files with the same first content share a group if one mapping fits all of them.
 
     The group starts from the file that is recognized best; a file that does not fit it gets a `problem`.
     """
@@ -35,7 +35,7 @@ def file_groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
 
 
 def _is_alike(file: ReadFile, known: ReadFile) -> bool:
-    """Return whether a file may share a group: one that is not recognized must have the same headers."""
+    """Return whether a file may share a group: a file that is not recognized must have the same headers."""
     assert file.view
     assert known.view
     return file.parts[0].confidence > DOUBTFUL or file.view.table.headers == known.view.table.headers

@@ -11,7 +11,7 @@ from rolecall.file_shapes.files.read_files import ReadFile
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.shapes import ProposedChoice
 
-# A column of groups, followed by columns of places, as places.py writes it.
+# Matches a column of groups and then columns of places, in a pattern as places.py writes it.
 _WITH_PLACES = re.compile(r"\{([^{}|]+)\}((?:\{[^{}|]+\|unless\([^{}|]+\)\|prefix\(: \)\})+)")
 _PLACE = re.compile(r"\{([^{}|]+)\|")
 _MOSTLY = 0.5

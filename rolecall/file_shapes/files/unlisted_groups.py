@@ -55,7 +55,7 @@ def _ask_for_groups(view: View | None, part: Part, listed: set[str]) -> None:
     if 2 * len(missing) <= len(named):
         if missing:
             part.evidence.append(
-                f"The list of groups does not have {some_of(missing, _MOST_NAMED)}, which are read too"
+                f"The list of groups does not have {some_of(missing, _MOST_NAMED)}. Such groups are read too"
             )
         return
     text = (
@@ -125,5 +125,5 @@ def _ask_for_parents(view: View, part: Part, parent: Meaning, listed: set[str]) 
 
 
 def _identifies(column: Profile, names: Sequence[str]) -> bool:
-    """Return whether a column has different values, and most of these names are among them."""
+    """Return whether a column has a different value in each row, and contains most of these names."""
     return column.is_unique and len({*names} & {*column.distinct}) >= _MOSTLY * len(names)

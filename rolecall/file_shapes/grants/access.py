@@ -184,7 +184,7 @@ def _common_separator(one: Profile, other: Profile) -> str | None:
 
 
 def _with_users_and_roles(view: View, part: Part, role: Meaning | None) -> list[Part]:
-    """Return the permissions, their users, and the memberships of the users in roles and groups from other columns."""
+    """Return the permissions, their users, and memberships of these users, read from columns of roles and groups."""
     roles = _roles_beside(view, part, role)
     parts = [
         *with_users(view.without(roles) if len(roles) > 1 else view, part),
@@ -296,7 +296,7 @@ def find_memberships(view: View) -> list[Part]:
     is_pair = not about_people(view) and bool(GRANTED.intersection(names_of(group.header)))
     if len(view.profiles) > 5 and username.is_unique and not is_pair and not (kinds and kinds.users):
         return []
-    # Leave a list of users with their groups to the rule for users: users without a group have no membership.
+    # Leave a list of users with their groups to the rule for users: memberships would lack the users without a group.
     has_all = about_people(view) or group.separator or not group.is_filled
     if username.is_unique and username.is_filled and has_all:
         return []

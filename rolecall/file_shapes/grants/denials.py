@@ -104,7 +104,7 @@ def read_access(view: View, fields: dict[str, Meaning], shape: dict[str, Any], e
 
 
 def _read_level(level: Profile, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read a column of levels, such as Full, as `Value` if no other column is. Rows with None or Deny grant nothing."""
+    """Read a column of levels, such as Full, as `Value` if this field is free. Rows with None or Deny grant nothing."""
     value = msgspec.structs.replace(fields.pop("Access"), field="Value")
     refused = [word for word in level.distinct if fold(word) in NO_ACCESS | _DENIED | _REFUSING]
     if "Value" not in fields:

@@ -38,7 +38,7 @@ def ask_for_ended_grants(view: View, part: Part, known: Iterable[str] = ()) -> N
 
 
 def _ended_by_flag(column: Profile) -> list[str]:
-    """Return the words in a yes/no column that may mean that a grant has ended; a blank if no word means no."""
+    """Return the words that may mean that a grant has ended: yes in Removed; no, or else a blank, in Assigned."""
     words = words_of(column.header)
     if not column.ticks or words & WHEN or not words & (_VALID | _OVER):
         return []

@@ -49,7 +49,7 @@ def _grants(
     if level and places:
         fields["Section"] = Meaning(places[0].header, "Section", 0.6, "it says where the permission applies")
     shape: dict[str, Any] = {}
-    evidence = [f"Each row gives a user or a group, named by {holder.header}, something in {named.header}"]
+    evidence = [f"{named.header} says what the users and groups in {holder.header} have"]
     share_column(view, fields, shape, evidence)
     read_access(view, fields, shape, evidence)
     tell_apart(view, fields, shape, evidence)
@@ -67,7 +67,7 @@ def _grants(
 
 
 def _holder(view: View, kind: Kinds) -> Profile | None:
-    """Return the column of holders: `User` beside `User Type`, or else a column of logins or one next to the kinds."""
+    """Return the column of holders: `User` beside `User Type`, or a column of logins, or a column next to the kinds."""
     about = words_of(kind.header) - KIND
     same = [each for each in view.profiles if about and words_of(each.header) == about]
     login = view.fields(Content.PERMISSIONS, [kind.header]).get("Username")

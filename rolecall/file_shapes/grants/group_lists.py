@@ -22,7 +22,7 @@ _MOST_NAMED = 2
 
 # Columns with the kind of a role. Columns with kinds of groups are left out: they may be about the account.
 _KINDS = ["roletype", "rolekind", "rolecategory"]
-# More than half of the values.
+# A share above this means most of the values.
 _MOSTLY = 0.5
 
 
@@ -64,7 +64,7 @@ def _is_listed(view: View) -> bool:
 
 
 def _kind_of_roles(view: View) -> str | None:
-    """Return the header of a column such as Role Type beside a column of single names, which may be those of roles."""
+    """Return the header of a column such as Role Type beside a column of names that may be those of roles."""
     kind, named = view.named(_KINDS), view.named(["name", "displayname", "title"])
     is_beside = kind and kind.values and named and named.names <= _MOSTLY and view.named(_ROLES) is None
     return kind.header if kind and is_beside else None

@@ -151,7 +151,7 @@ def _are_whole_names(naming: Profile, members: Profile) -> bool:
 def _with_people(view: View, pairs: Part, members: Profile) -> list[Part]:
     """Return the users of a directory export that also has groups, with the memberships of these users."""
     users, *listed = find_users(view)
-    # If people have memberOf, member lists of groups are not needed. Roles and other lists cannot replace them.
+    # If people have memberOf, member lists of groups are not needed. Lists of roles do not replace member lists.
     if any("memberof" in (part.origin("Group") or "").lower() for part in listed):
         return [users, *listed]
     users.shape.pop("ignore", None)

@@ -72,7 +72,7 @@ def find_matrix(view: View) -> list[Part]:
         ticked = [each for each in view.profiles if each in certain or may_tick(each)]
     is_marked = _is_marked_throughout(view, ticked)
     ticked = _in_sections(view) or (ticked if is_marked or len(ticked) >= _LEAST_TICKED else _levels(view))
-    # If at least half of them describe an account or a grant, such as is_admin and mfa_enabled, this is no matrix.
+    # If at least half of these columns describe an account or a grant, such as is_admin, the file is not a matrix.
     if 2 * sum(is_flag(each.header) for each in ticked) >= len(ticked):
         return []
     states = {meaning.header for field, meaning in view.fields(Content.USERS).items() if field in ("Active", "Locked")}
@@ -192,7 +192,7 @@ def _ask_for_words(matrix: Part, ticked: Sequence[Profile]) -> None:
 
 
 def _use_people(view: View, fields: dict[str, Meaning], others: list[Profile]) -> None:
-    """Read the rows as users if `Name` has names of people and a department or a column of logins confirms it."""
+    """Read the rows as users if `Name` has names of people, and a column of departments or of logins confirms it."""
     named = fields.get("Group")
     if named is None or "Username" in fields or names_of(named.header)[:1] != ["name"]:
         return
@@ -267,8 +267,8 @@ def _words_for_nothing(ticked: list[Profile]) -> list[str]:
 def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Part]:
     """Return the users in the rows of a matrix, including users without access.
 
-    If users and groups share a column, derive the users instead. Also derive them if usernames repeat or are blank,
-    unless the rows describe the users.
+    If users and groups share a column, set `deriveUsers` instead. Set it also if usernames repeat or are blank, unless
+    the rows describe the users.
     """
     if "join" in matrix.shape:
         matrix.shape["deriveUsers"] = True
@@ -359,7 +359,7 @@ def _levels(view: View) -> list[Profile]:
     known = shared | ACCESS.keys() | NO_ACCESS
     found = [each for each in short if 2 * len({fold(value) for value in each.distinct} & known) >= len(each.distinct)]
     texts = {value for each in found for value in each.distinct}
-    # Other phrases, such as New York, may also occur in several columns. So if any text is a phrase, at least one text
-    # must contain a word that is common in levels.
+    # Phrases that are not levels, such as New York, may also occur in several columns. So if any text has several
+    # words, at least one text must contain a word that is common in levels.
     is_level = not any(" " in text for text in texts) or any(map(_LEVEL.search, texts))
     return found if is_level and len({*map(fold, texts)} - NO_ACCESS) <= _MOST_LEVELS else []

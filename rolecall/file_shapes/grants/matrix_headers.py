@@ -39,7 +39,7 @@ def _may_be_people(headers: Sequence[str]) -> bool:
 
 
 def with_people_across(rows: Profile, headers: list[str], keep: list[str]) -> Part | None:
-    """Return the permissions of a matrix if most of its headers, but not of its rows, name people; otherwise None."""
+    """Return the permissions of a matrix if most headers, but not most of the rows, name people; otherwise None."""
     are_people = _share_of_people(headers) > 0.5 and not any(map(ROLE.search, headers))
     if not rows.values or not are_people or _share_of_people(rows.distinct) > 0.5:
         return None
@@ -66,7 +66,7 @@ def ask_for_people(matrix: Part, headers: list[str]) -> None:
 
 
 def ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
-    """Ask whether headers are users or groups if the rows are permissions.
+    """Ask whether the headers of a matrix with permissions in its rows are users or groups.
 
     If all headers say what is allowed, such as Read, ask whether they are roles instead. Otherwise, derive users from
     the headers if users are more likely. Do not ask if a header contains a word for a role, or if some headers have

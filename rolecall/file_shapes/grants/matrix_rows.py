@@ -86,9 +86,9 @@ class MatrixRows(NamedTuple):
 def rows_of_matrix(
     view: View, fields: Mapping[str, Meaning], columns: Sequence[Profile], headers: Sequence[str]
 ) -> MatrixRows | None:
-    """Return what the rows of a matrix are; None if a header says it and no person decided it.
+    """Return what the rows of a matrix are; None if a header says so, unless a person decided it.
 
-    `columns` are the columns that are not in the matrix, `headers` the headers of those that are.
+    `columns` are the columns outside the matrix, and `headers` are the headers of the columns in it.
     """
     decided = view.table.rows_of_matrix
     found = [each for field, each in fields.items() if field in _KINDS]
@@ -149,7 +149,7 @@ def are_roles(names: Sequence[str]) -> bool:
 
 
 def _proposed_rows(rows: Profile, headers: Sequence[str]) -> Meaning:
-    """Return what the rows of a matrix with an unknown header probably are, judged by their values and the headers."""
+    """Return what rows with an unknown header probably are, judged by their values and the headers of the matrix."""
     if are_used(rows.header):
         field, why = "Permission", "its header means something that people use"
     elif _share(headers, _is_permission) > _MOSTLY:

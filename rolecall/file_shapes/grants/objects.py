@@ -25,7 +25,7 @@ _PARTS = ("columnname", "column", "fieldname")
 def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None, join: Mapping[str, str]) -> None:
     """Find the object of permissions, such as a column `name` that is not the group, or the identity of a mailbox.
 
-    Prefer a place that does not belong to the holder. `join` has the patterns that holders are built with.
+    Prefer a place outside the object that describes the holder. `join` has the patterns of the holders.
     """
     _leave_object_of_holder(view, fields)
     is_joined = group is not None and any(f"{{{group.header}|" in pattern for pattern in join.values())
@@ -85,7 +85,7 @@ def _use_as_object(view: View, fields: dict[str, Meaning], name: Meaning) -> Non
 def add_inner_place(view: View, fields: dict[str, Meaning], evidence: list[str]) -> None:
     """Read two columns of places if one value of the first has several values of the second beside it.
 
-    An example is the path of a folder, and its name. The column with fewer values is the Header.
+    For example, one server has several folders. The column with fewer values is the Header.
     """
     if "Section" not in fields or "Header" in fields:
         return

@@ -138,7 +138,7 @@ def _add_place(part: Part, held: str | None, column: Profile) -> bool:
 
 
 def _ask_for_place(part: Part, held: str | None, columns: Sequence[Profile]) -> None:
-    """Ask whether a column is part of what is held; without an answer, rows that differ only in it are merged."""
+    """Ask whether a column is part of what is held. As proposed, rows that differ only in it are merged."""
     offered = columns[:_MOST_OFFERED]
     named = " and ".join(f"{each.header} ({_shown(each.distinct)})" for each in offered)
     text = (

@@ -111,7 +111,7 @@ def _with_header(
 
 
 def _with_unnamed(header: list[str], cells: list[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:
-    """Add columns behind the last header that have values: those with a blank cell in the header line, or secrets."""
+    """Add columns with values behind the last header: all with a blank header cell, or a single column of secrets."""
     widths = {len(without_blank_end(row)) for row in rows}
     widest = max(widths, default=0)
     if len(header) < widest <= len(cells):

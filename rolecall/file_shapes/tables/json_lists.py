@@ -260,9 +260,10 @@ def _object(line: str) -> dict[str, Any]:
 
 
 def _document(text: str, sample: Sample) -> tuple[Any, PageSigns | None]:
-    """Return the document of a file, or the records of several documents, such as pages, with signs of paging.
+    """Return the document of a file.
 
-    Of a long file, return only the records at its beginning.
+    If a file has several documents, such as pages, return their records and the signs of paging. Of a long file, return
+    only the records at its beginning.
     """
     if sample.is_whole or sample.size <= MOST_WHOLE:
         whole = sample.whole().removeprefix(codecs.BOM_UTF8)
@@ -311,7 +312,7 @@ def _lists(document: Any, path: str = "", depth: int = 3) -> Iterator[tuple[str,
 
 
 def _fits_paths(name: str) -> bool:
-    """Return whether a path can lead to a member: not if its name is blank, has brackets, is `$`, or ends with `.*`."""
+    """Return False for names that a path cannot contain: blank, `$`, with brackets, or with `.*` at the end."""
     return bool(name) and not set(name) & {"[", "]"} and name != WHOLE and not name.endswith(MEMBERS)
 
 

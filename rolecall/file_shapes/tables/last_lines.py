@@ -36,7 +36,7 @@ _END = re.compile(r"end of (?:report|list|listing|file|data)|e n d +o f", re.IGN
 _NUMBER = re.compile(r"[\d.,% ]{1,40}")
 _LEAST_COUNTED = 2
 _LEAST_LEGEND = 2
-# A text below the rows is a note if it has at least this many words, and the first cell of each row at most one.
+# A text below the rows is a note if it has at least this many words, and no row has more than one in its first cell.
 _LEAST_WORDS = 3
 _RULES = ("--", "==", "+-", "+=")
 
@@ -227,10 +227,10 @@ def _is_count(row: Sequence[str], width: int) -> bool:
 
 
 def _is_total(row: Sequence[str]) -> bool:
-    """Return whether a row has only a text such as TOTAL USERS or Anzahl Benutzer: and a number after it."""
+    """Return whether a row has only a text such as `TOTAL USERS` or `Anzahl Benutzer:`, and a number after it."""
     first, *others = [cell.strip() for cell in row]
     filled = [cell for cell in others if cell]
-    # A login may be a single word for a count, but it does not end in a colon.
+    # A single word for a count may be a login, unless it ends in a colon.
     is_count = first.endswith(":") or (bool(_COUNT.match(first)) and " " in first)
     return len(filled) == 1 and bool(_NUMBER.fullmatch(filled[0])) and (is_count or bool(_TOTAL.match(first)))
 

@@ -19,7 +19,7 @@ _LONGEST_MASKED, _SHOWN = 2_000, 40
 def check_is_not_paired(text: str) -> None:
     """Raise Unreadable if the text describes each record by lines with a name and a value.
 
-    Such blocks begin with the same name, and have at least three names in common.
+    These records begin with the same name, and have at least three names in common.
     """
     lines = [line for line in text.splitlines()[:_MOST_LINES] if line.strip()]
     if any(line.count('"') % 2 for line in lines):

@@ -149,7 +149,7 @@ def _numbered(lines: Sequence[str], starts: Sequence[int], headers: Sequence[str
 
 def _found(table: SampleTable, evidence: str) -> SampleTable:
     evidences = [evidence, *table.evidence]
-    # Set `skip_lines` to 0: otherwise the shape would list `headers`. Blank headers do not need that, because the
+    # Set `skip_lines` to 0, so that the shape does not list `headers`. It does not have to, even if some are blank: the
     # reader names such columns by their number.
     return msgspec.structs.replace(table, evidence=evidences, is_aligned=True, merges=False, skip_lines=0)
 

@@ -159,8 +159,8 @@ def _listed(value: Any) -> list[Any]:
 _TEXTS = ("title", "label", "summary")
 _LOGINS = ("userprincipalname", "username", "login", "samaccountname", "email", "mail")
 _NAMING = (*_LOGINS, "value", "display", "displayname", "name", "role", "rolename", "groupname", "id")
-# The members to read from lists other than addresses and phone numbers, best first. `value` comes late, because it is
-# often an ID in these lists; only words for a text come after it.
+# The members to read from lists other than addresses and phone numbers, best first. `value` is near the end, because it
+# is often an ID in these lists.
 _SHOWN = (*_LOGINS, "display", "displayname", "name", "role", "rolename", "groupname", "value", *_TEXTS)
 _PLAIN = re.compile(r"[\w:-]{1,60}")
 

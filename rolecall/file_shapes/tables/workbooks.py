@@ -15,7 +15,7 @@ _MOST_SHEETS = 8
 
 
 def read_workbook(sample: Sample, decided: Decided) -> list[SampleTable]:
-    """Return the chosen sheet, or else the one with the most known headers, then others with tables; at most eight."""
+    """Return the chosen sheet, or else that with the most known headers, then the others. Read at most eight sheets."""
     if sample.size > MOST_WHOLE:
         raise Unreadable(f"the archive is larger than {MOST_WHOLE // 1024**2} MiB; export the data as CSV")
     content = sample.whole()
