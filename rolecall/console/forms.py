@@ -139,7 +139,7 @@ def version_of(shown: object) -> str:
 
 
 async def edit_conflict(db: Db, version: str, record: UUID, current: Awaitable[object]) -> EditConflict | None:
-    """Return the conflict if the record changed after the form was opened, else None; skip a form without a version."""
+    """Return the conflict if the record changed after the form was opened; None if not, or without a version."""
     # Serialize concurrent saves, so that the second one sees the changes of the first.
     await execute(db, "SELECT pg_advisory_xact_lock(hashtextextended(%(id)s, 162))", id=str(record))
     # Await the current state only now that the lock is held, so that it includes earlier saves.

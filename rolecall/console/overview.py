@@ -22,7 +22,7 @@ OVERDUE = timedelta(days=7)
 TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
-# Pending responses of a person, including those of reviewers for whom they stand in. Excluded are:
+# Pending responses of a person and of the reviewers for whom they stand in, except:
 # - responses to rules that are already met;
 # - responses to requests to which the person is a party;
 # - verifications of access that the person or the reviewer provisioned;

@@ -9,7 +9,7 @@ from litestar.response.streaming import ASGIStreamingResponse
 from rolecall.core.db import Db, Pool
 
 LOOK_EVERY = 0.5
-# End the stream after 20 s; the browser reconnects, which checks the session again and lets the process shut down.
+# End the stream after 20 s, so that the process can shut down; the browser reconnects, which checks the session again.
 STREAM_LOOKS = 40
 # Let the browser reconnect after half a second.
 RETRY = b"retry: 500\n\n"

@@ -91,7 +91,7 @@ PEOPLE = ("stagePerson", "fallbackPerson", "ownerId")
 
 
 async def form_choices(db: Db, form: Form) -> dict[str, Any]:
-    """Return the values and choices of the form of a review or a template."""
+    """Return the values and choices for the form of a review or template."""
     people = {name: await label_of(db, named) for name in PEOPLE if (named := guid(first(form, name)))}
     return {
         "form": {name: texts[0] for name, texts in form.items() if texts} | people,
