@@ -243,7 +243,7 @@ def _share_of_username(profile: Profile) -> float:
 
 
 def _has_states(field: str, profile: Profile) -> bool:
-    """Return whether a column says if access is held, such as Entitlement Status, instead of naming the access."""
+    """Return whether a column such as Entitlement Status says whether access is held, instead of naming the access."""
     is_status = profile.statuses == 1 and bool(words_of(profile.header) & _STATUS)
     return is_status or (field == "Group" and profile.ticks)
 

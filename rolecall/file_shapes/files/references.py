@@ -159,8 +159,8 @@ def ask_for_same_names(files: Iterable[tuple[View, list[Part]]]) -> None:
             )
             one = ProposedChoice("Yes, use the names", "Username", AS_PROPOSED)
             whole = ProposedChoice("No, use the distinguished names", "join.Group", origin.replace("|rdn", ""))
-            # Do not offer distinguished names if there is a list of groups: with other names than in this list, the groups
-            # would be added twice.
+            # Do not offer distinguished names if there is a list of groups: if it has other names, the groups would be
+            # added twice.
             part.ask(text, *([one] if has_groups else [one, whole]))
 
 
