@@ -157,7 +157,10 @@ class CommentedBody(Body):
 
 
 def _only_with(decision: Decision, field: str, otherwise: Json) -> Json:
-    """Return the JSON Schema rule that a decision requires a field, and only this one; else, `otherwise` applies."""
+    """Return a JSON Schema rule: `decision` requires `field`, and the other of `until` and `access` must be null.
+
+    For other decisions, `otherwise` applies.
+    """
     nothing = {name: {"type": "null"} for name in ("until", "access") if name != field}
     return {
         # The OpenAPI document spells enum values without spaces (`one_of`).

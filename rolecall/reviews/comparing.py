@@ -50,8 +50,8 @@ _LATER = """EXISTS (SELECT FROM review_populations p WHERE p.review_id = c.revie
                             AND p.application_id = c.application_id AND p.import_number < %(number)s)"""
 
 
-# SQL that is true if the import can prove that the access of item `c` is gone: the person who supplied the data does
-# not hold its account, and neither carried out its request nor is assigned to it.
+# SQL that is true if the import can prove that the access of item `c` is gone: the person who supplied the import does
+# not hold the item's account, did not carry out the item's request and is not its assignee.
 _TRUSTED = """(%(supplier)s::uuid IS NULL OR c.identity_id IS DISTINCT FROM %(supplier)s
         AND NOT EXISTS (SELECT FROM accounts own WHERE own.number = c.account_number AND own.identity_id = %(supplier)s)
         AND (c.request_id IS NULL OR c.request_id <> ALL(%(doubted)s)))"""
@@ -333,7 +333,7 @@ async def _uncover_returned(db: Db, run: ComparedImport, now: datetime) -> None:
         await record_notice(db, REOPENED, review_id, now)
 
 
-# A rollback restores old data. It proves no removal, but access that it shows again needs a decision or a removal.
+# A rollback restores old data, so it cannot prove a removal. But access that it shows again must be decided or removed.
 _ROLLBACK_STEPS = (_restore_returned, _reopen_returned, _uncover_returned)
 _STEPS = (_restore_returned, _withdraw_gone, _remediate_gone, _reopen_returned, _reopen_kept, _uncover_returned)
 

@@ -25,8 +25,8 @@ WAS_SEEN = f"""NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id A
     AND NOT EXISTS (SELECT FROM review_changes k JOIN review_items w ON w.review_id = k.review_id
                     WHERE r.on_silence = 'approve' AND k.review_id = r.id AND k.change = 'No Response'
                       AND w.application_id = p.application_id AND {KEPT_BY_SILENCE.format(row="w")})"""
-# SQL that is true if review `r` covers the whole application of `p`: its type includes all access of accounts, its
-# scope is narrowed only by application, no item was skipped, and it was not opened because of an import.
+# SQL that is true if review `r` covers the whole application of its population `p`: its type includes all access of
+# accounts, its scope is narrowed only by application, no item was skipped, and it was not opened because of an import.
 COVERS = f"""r.opened_by_import IS NULL AND r.type IN ('Application', 'Supervisor', 'Entitlement')
       AND {IS_WHOLE} AND {WAS_SEEN}"""
 # SQL that is true if `r` is a review of access, was completed no later than %(moment)s, and has the scope %(scope)s;

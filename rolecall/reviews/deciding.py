@@ -71,7 +71,7 @@ async def decide(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
     )
     await store(db, caller, decided, [item.id], facts.now)
     if item.subject is ItemSubject.MODEL:
-        # First release items that these people must not decide: released items are not decided with the model.
+        # Before deciding the items below the model, release those that these people must not decide.
         await moving.release_obstructed(db, caller, item.review_id, acting.people, facts.now, item.id)
         await _decide_below(db, caller, decided, item, facts.now)
     return await item_queries.get_item(db, item.id)
@@ -82,8 +82,8 @@ async def _with_people(db: Db, facts: Facts, raw: Json) -> Facts:
 
 
 async def _acting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None, now: datetime) -> ActingFor:
-    """Return for whom the caller decides. Refuse if that is not the item's reviewer, or the item cannot be decided."""
-    # Stand-ins and administrators need not name the reviewer, because each item has only one.
+    """Return for whom the caller decides. Refuse if they do not review the item, or if it cannot be decided."""
+    # Stand-ins and administrators need not give the reviewer, because each item has only one.
     if caller.is_person and given is None and await permitted.may_act_for(db, caller, item.reviewer.id):
         given = item.reviewer.id
     acting = await permitted.acting_for(db, caller, given, now)
@@ -261,7 +261,7 @@ async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
         id=id,
     )
     item = await undo_decision(db, caller, id, {}, facts)
-    # Read the bulk decision from the history, because the item no longer names it.
+    # Read the bulk decision from the history, because the item no longer refers to it.
     bulk_id = await fetch_value(
         db,
         """SELECT bulk_id FROM review_decisions WHERE item_id = %(id)s AND decision IS NOT NULL

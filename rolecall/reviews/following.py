@@ -108,7 +108,7 @@ async def due_reviews(db: Db, now: datetime) -> list[UUID]:
 
 
 async def close_due(db: Db, now: datetime, id: UUID, zone: ZoneInfo) -> None:
-    """Close a review whose due date has passed, or hold it until a person confirms; do nothing if it is not due."""
+    """Close one of the `due_reviews`, or hold it until a person confirms; do nothing if it is no longer one of them."""
     if id in await due_reviews(db, now):
         await close_review(db, SYSTEM, id, False, now, zone)
 

@@ -24,8 +24,8 @@ UNUSED_AFTER = timedelta(days=90)
 # Peers are compared if there are at least four. Access is rare if at most a quarter of them hold it, and common if at
 # least three quarters do.
 FEWEST_PEERS, RARE, COMMON = 4, 0.25, 0.75
-# How long imports are watched for the return of removed access: from its removal or, if nobody decided about it, from
-# the end of its review.
+# Imports are watched for the return of access this long after its removal or, if nobody decided about it, after the end
+# of its review.
 WATCHED_AFTER = timedelta(days=366)
 
 

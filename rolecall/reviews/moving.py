@@ -35,7 +35,7 @@ async def lock_open(db: Db, review_id: UUID) -> None:
 
 
 async def pass_on(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody, now: datetime) -> None:
-    """Give the item to the named person, the next stage or the fallback, and record the decision."""
+    """Give the item to the chosen person, the next stage or the fallback, and record the decision."""
     if body.decision is Decision.NOT_MINE and is_blank(body.comment):
         raise Invalid.on("comment", "A comment is required: say why the item is not yours")
     review = await queries.plan_of(db, item.review_id)

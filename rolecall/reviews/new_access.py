@@ -53,7 +53,7 @@ def _from_row(row: Sequence[Any]) -> NewAccess:
 
 
 async def new_access(db: Db, review_id: UUID, page: int, reviewers: Sequence[UUID] | None = None) -> Page[NewAccess]:
-    """List the new access; with `reviewers`, only if they review the same person or account in the application."""
+    """List new access; with `reviewers`, only that of people and accounts that they review in the application."""
     return await fetch_page(
         db,
         _from_row,

@@ -55,7 +55,7 @@ async def take_items(db: Db, review: ReviewDetail, now: datetime, *, is_collecte
 
 
 async def require_sources(db: Db, review: ReviewDetail) -> None:
-    """Refuse to open a review whose scope names an application that is archived or has no finished import."""
+    """Refuse to open a review whose scope lists an application that is archived or has no finished import."""
     rows = await fetch_rows(
         db,
         """SELECT a.name, a.is_archived FROM applications a

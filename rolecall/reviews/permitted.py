@@ -69,7 +69,7 @@ async def _require_available(db: Db, people: Collection[UUID], now: datetime) ->
 
 
 def with_administrators(facts: Facts) -> Facts:
-    """Allow a request body to name the administrators as the reviewer."""
+    """Allow Administrators as the reviewer in a request body."""
     return msgspec.structs.replace(facts, identities=facts.identities | {ADMINISTRATORS.id})
 
 

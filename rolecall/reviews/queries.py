@@ -241,7 +241,7 @@ class WaitingReview(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def waiting_for(db: Db, person_id: UUID, also_for: Sequence[UUID] = ()) -> list[WaitingReview]:
-    """Return the open reviews that wait for a person or for people they stand in for, ordered by due date."""
+    """Return the open reviews that wait for a person, or for people in `also_for`, ordered by due date."""
     rows = await fetch_rows(
         db,
         f"""SELECT r.id, r.number, r.name, r.due_on, w.reviewer_id, {NAME.format(row="i")}, w.to_decide, w.to_submit

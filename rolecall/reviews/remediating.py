@@ -28,7 +28,7 @@ from rolecall.settings.policy import RequestAction
 from rolecall.work_items.actions import add_comment
 
 UTC = ZoneInfo("UTC")
-# An account without a person gets an identity with this first name, because a request must name an identity.
+# An account without a person gets an identity with this first name, because a request for an account needs one.
 _UNKNOWN = "Unknown"
 
 
@@ -200,7 +200,7 @@ def _privilege(item: _Removal) -> NewPrivilege:
 
 
 async def _with_people(db: Db, found: Sequence[_Removal], now: datetime) -> list[_Removal]:
-    """Give each account without a person an identity of type Unknown, because a request must name an identity."""
+    """Give each account without a person an identity of type Unknown, because a request for an account needs one."""
     alone = {item.account_id: item for item in reversed(found) if item.account_id and item.identity_id is None}
     if not alone:
         return list(found)

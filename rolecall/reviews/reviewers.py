@@ -78,8 +78,8 @@ _OWNED_MODELS = """
 # Each person that the stage names, with the people who must be independent: that person and their stand-in.
 _INVOLVED = """(SELECT id, id AS person FROM reviewer_states UNION
                 SELECT id, actual_id FROM reviewer_states WHERE actual_id IS NOT NULL)"""
-# Items that need a fallback, with the reason: the stage names nobody, the person that it names is unavailable, or that
-# person or their stand-in is not independent.
+# Items that need a fallback, with the reason: the stage gives no reviewer, the reviewer is unavailable, or the reviewer
+# or their stand-in is not independent.
 _PROBLEMS = f"""
     INSERT INTO reviewer_problems
     SELECT DISTINCT ON (p.place) p.place, p.why FROM (
@@ -186,8 +186,8 @@ async def assign(
     await execute(db, "ANALYZE assigned_items")
 
 
-# Everyone who decided about the item or passed it on in any stage, its current reviewer, and the current holder of the
-# account.
+# The people who must not review the item next: everyone who decided about it or passed it on in any stage, its current
+# reviewer, and the current holder of the account.
 _PASSED_BY = f"""ARRAY(SELECT c.reviewer_id
                   UNION SELECT a.identity_id FROM accounts a
                         WHERE a.number = c.account_number AND a.identity_id IS NOT NULL

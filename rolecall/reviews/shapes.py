@@ -100,7 +100,7 @@ class _Review(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewListItem(_Review, frozen=True, rename="camel"):
-    """A review in a list. `held` says why closing the review needs a confirmation; otherwise it is null."""
+    """A review in a list. `held` says why closing the review needs a confirmation; it is null if none is needed."""
 
 
 class ReviewDetail(_Review, frozen=True, rename="camel"):

@@ -113,7 +113,7 @@ async def get(db: Db, id: str | UUID) -> ReviewTemplate:
 
 async def _checked(db: Db, name: str, review: Json, facts: Facts) -> Jsonb:
     """Validate the fields of a template's review like those of a new review; return the given fields as JSON."""
-    # Check with any due date in the future; each review gets its own.
+    # The check needs a due date in the future. Each review gets its own due date when it is created.
     raw = _body(name, review, facts.now + timedelta(days=1), facts)
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     try:

@@ -45,7 +45,7 @@ async def open_unexplained(db: Db, application_id: UUID, import_number: int, now
 async def _asked(db: Db, application_id: UUID, import_number: int) -> list[tuple[ReviewScope, str]]:
     """Return scopes and titles of reviews about the riskiest new access of each person and of each unmatched account.
 
-    If there are many people, one review covers them all. If there are many accounts, another one covers these.
+    More than `_MOST_SINGLE` people share one review, and more than `_MOST_SINGLE` accounts share another review.
     """
     found = await fetch_rows(
         db,
