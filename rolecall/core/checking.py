@@ -45,7 +45,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     zone: ZoneInfo
     enabled_custom_fields: frozenset[int] = frozenset()
     approval_lead_days: int = 0
-    # The identity that the body is about, if it names one.
+    # The identity that the body is about, if any.
     subject: UUID | None = None
     identities: frozenset[UUID] = frozenset()
     applications: frozenset[UUID] = frozenset()
@@ -69,9 +69,9 @@ B = TypeVar("B", bound=BaseModel)
 
 
 def naming_the_person(field: str, rules: Json | None = None) -> ConfigDict:
-    """Return settings that document a field as required. `rules` are added to the schema.
+    """Return settings that document `field`, the person who acts, as required, and add `rules` to the schema.
 
-    A token must name the person who acts. The console may omit the field, because the person is signed in.
+    Tokens must send the field. The console may omit it, because the person is signed in.
     """
 
     def describe(schema: Json) -> None:

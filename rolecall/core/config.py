@@ -169,7 +169,7 @@ def _database_url(name: str) -> Callable[[str], str]:
 
 def _files_url(text: str) -> str:
     if _is_http(text):
-        raise ConfigError("ROLECALL_FILES_URL: files cannot be kept at an http URL; name a bucket or a folder")
+        raise ConfigError("ROLECALL_FILES_URL: files cannot be kept at an http URL; use a bucket or a folder")
     try:
         file_system(text)
     except (ValueError, ImportError) as error:
@@ -306,12 +306,12 @@ def _report_roots(text: str) -> tuple[str, ...]:
     """Parse the folders and URLs, separated by commas, that scheduled reports may be written to."""
     roots = tuple(part.strip() for part in text.split(",") if part.strip())
     if any(map(_is_http, roots)):
-        raise ConfigError("ROLECALL_REPORT_ROOTS: files cannot be written to an http URL; name a bucket or a folder")
+        raise ConfigError("ROLECALL_REPORT_ROOTS: files cannot be written to an http URL; use a bucket or a folder")
     return roots
 
 
 def _is_http(text: str) -> bool:
-    """Return whether any part is an HTTP URL; fsspec chains file systems with `::`."""
+    """Return whether a URL, or a part of it, begins with http: or https:; `::` separates parts that fsspec chains."""
     return any(part.lower().startswith(("http:", "https:")) for part in text.split("::"))
 
 

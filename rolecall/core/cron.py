@@ -21,7 +21,7 @@ def _a_cron_line(cron: str) -> str:
     if _fires(cron):
         return cron
     minute, hour, day, month, weekday = [*cron.split(), *"*****"][:5]
-    # If the schedule would fire on another day of the month, and in another month, then the month has no such day.
+    # If the schedule fires with any day, and also with any month, then this month has no such day.
     if all(map(_fires, (f"{minute} {hour} * {month} {weekday}", f"{minute} {hour} {day} * {weekday}"))):
         raise broken("{name} never fires: there is no such day in that month; choose another day")
     raise broken("{name} must be a cron expression such as 0 6 * * 1-5")

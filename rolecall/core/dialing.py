@@ -49,7 +49,7 @@ def guarded_connector(
 
 
 def check_address(address: str, allowed: tuple[address_check.Network, ...], *, encrypted: bool) -> None:
-    """Raise Blocked if an address must not be contacted. Without encryption, this is any address outside `allowed`."""
+    """Raise Blocked if an address must not be contacted. Without encryption, block all addresses outside `allowed`."""
     refused = (
         address_check.is_refused(address, allowed) if encrypted else not address_check.is_allowed(address, allowed)
     )

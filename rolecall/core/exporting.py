@@ -40,8 +40,8 @@ _SETTINGS = {
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """An export that is about to begin; `filters` are not parsed yet.
 
-    `report_id` is the report that the export runs, if any. `location` is set only for scheduled reports. In the
-    record of the run it is the path of the file, and while the file is written it is the folder.
+    `report_id` is the report that the export runs, if any. `location` is set only for scheduled reports: to the path
+    of the file when the run is recorded, and to the folder while the file is written.
     """
 
     id: UUID

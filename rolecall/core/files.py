@@ -1,7 +1,7 @@
 """Store files: stream to the local disk while hashing, fsync, then rename atomically or upload to the shared store.
 
-A row that names the file is committed only afterwards, so no row lacks its file. If the process dies in between, a file
-without a row remains; a sweep deletes it after two days (`Store.sweepable`).
+The row that refers to the file is committed only afterwards, so no row lacks its file. If the process dies in between,
+a file without a row remains; a sweep deletes it after two days (`Store.sweepable`).
 """
 
 import asyncio
@@ -163,7 +163,7 @@ class Store(msgspec.Struct, frozen=True):
 
 
 class Writing:
-    """A file being received; at most 1 MiB and one chunk of it are in memory."""
+    """A file being received. It buffers at most 1 MiB plus one chunk in memory."""
 
     def __init__(self, store: Store) -> None:
         folder = store.folder / "incoming"

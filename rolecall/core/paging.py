@@ -66,7 +66,7 @@ class Rows(msgspec.Struct, Generic[T], frozen=True):
 
 
 class PastPage(Page[T], Generic[T], rename="camel"):
-    """A page of a list as of a past moment; `noDataBefore` names the applications that had no data yet."""
+    """A page of a list as of a past moment; `noDataBefore` lists the applications that had no data yet."""
 
     no_data_before: list[WithoutData] = []
 
@@ -242,7 +242,7 @@ _COUNTED = """
 
 
 class FrozenListing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A list whose page starts are stored once: it never changes, or each of its states has its own `version`.
+    """A list whose page starts are stored once for each `version`; a list that never changes needs no `version`.
 
     `version` is SQL for a string that differs after each change. `key` maps the columns of the sort order to types.
     """

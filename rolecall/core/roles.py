@@ -32,5 +32,5 @@ SCOPES: dict[Role, frozenset[Scope]] = {
 
 
 def scopes_over_all_records(role: str | None) -> frozenset[Scope]:
-    """Return the scopes that a role has for all records; a role in `LIMITED`, or no role, has none."""
+    """Return the scopes that a role has for all records: none without a role, or with a role in `LIMITED`."""
     return frozenset() if role is None or role in LIMITED else SCOPES[Role(role)]

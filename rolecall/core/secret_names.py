@@ -22,7 +22,7 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]", "", without_accents(text.casefold()).replace("ł", "l"))
 
 
-# A header that contains one of these strings, at any position, is the header of a secret.
+# A header that contains one of these strings, at any position, is that of a secret, unless an exception below applies.
 _ANYWHERE = tuple(map(_letters, (
     "password", "passwd", "passphrase", "passcode", "pwd", "pswd", "apikey", "privatekey", "secretkey", "accesstoken",
     "refreshtoken", "clientsecret", "sharedsecret", "activationkey", "encryptionkey", "signingkey", "masterkey",
@@ -80,7 +80,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def looks_secret(header: str) -> bool:
-    """Return whether a header or the name of a member names a secret, such as `apiToken`."""
+    """Return whether a column or JSON member with this name contains a secret, such as `apiToken`."""
     # Cached names must be short, because the cache lives as long as the process.
     return _is_known_secret(header) if len(header) <= _LONGEST_NAME else _names_secret(header)
 
@@ -143,7 +143,7 @@ _NAME = r"""(?:(?<!\\)"(?:[^"\\]|\\.)*+"|(?<=\\)"[^"\\]*+")"""
 # bracket.
 _MEMBER = re.compile(rf"({_NAME})\s*+:\s*+")
 _VALUE = re.compile(r"""("(?:[^"\\]|\\.)*+"?)|\[[^\]]*+\]?|\{[^}]*+\}?|[^\s,\]}]++""")
-# A JSON string, perhaps cut off, up to its last whole character.
+# A JSON string, which may be truncated. The match then ends before an incomplete escape such as `\u00`.
 _STRING = re.compile(r"""("(?:[^"\\]|\\[^u]|\\u[0-9a-fA-F]{4})*+)("?)""", re.DOTALL)
 # In text that is not JSON: a name with its value, such as `name=value` or `name: value`. A match starts at the first
 # letter, dot or dash of a word, not inside it.

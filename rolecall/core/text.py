@@ -14,7 +14,7 @@ ZERO_WIDTH = (
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
 )
 INVISIBLE = rf"\s{ZERO_WIDTH}"
-# Lower-case letters of other alphabets that look like Latin letters, in lower or upper case (from Unicode's
+# Lower-case letters of other alphabets whose lower- or upper-case form looks like a Latin letter (from Unicode's
 # confusables.txt), and digits that look like letters.
 _LOOKALIKES: dict[str, str] = {
     **dict(zip("авгеёһніїјкмоԁԛԝӏрстухѕѵґ", "abreëhhiïjkmodqwlpctyxsvr", strict=True)),
