@@ -1,7 +1,7 @@
 -- The members of access models: triggers update access_model_members in the transaction that changes an identity. When a model is committed,
 -- access_models/actions.py writes its members.
 --
--- INSERT or UPDATE of identities fires `refresh_members_on_…`. DELETE of members fires `keep_past`.
+-- INSERT or UPDATE of identities fires `refresh_members_on_…`. DELETE of members fires `keep_past`, which stores former members.
 
 -- Return the grants in a definition's `access` as rows.
 CREATE OR REPLACE FUNCTION access_model_grants_in(access jsonb)

@@ -1,8 +1,9 @@
 -- Access requests: who may respond to them, the list of requests that wait for people, and the queue of people whose requests are checked
 -- again for conflicts of duties.
 --
--- INSERT and UPDATE of access_requests fire `keep_waiting_on_…`, and UPDATE also fires `keep_past`. A change that can make an earlier check
--- of a request wrong fires a trigger `recheck_requests…`, which queues people in people_to_recheck for access_requests/opening.py.
+-- INSERT and UPDATE of access_requests fire `keep_waiting_on_…`, which updates waiting_requests. UPDATE also fires `keep_past`, which stores
+-- periods in past_resolutions. A change that can make an earlier check of a request wrong fires a trigger `recheck_requests…`, which queues
+-- people in people_to_recheck for access_requests/opening.py.
 
 -- Return these callers, and the owners of the tokens among them.
 CREATE OR REPLACE FUNCTION with_token_owners(callers uuid[]) RETURNS uuid[] STABLE LANGUAGE sql RETURN
@@ -47,9 +48,9 @@ CREATE OR REPLACE FUNCTION excluded_from(request access_requests, response_type 
     parties(request)
     || CASE WHEN response_type = 'Verify' THEN carried_out_by(request.id, request.status) ELSE '{}'::uuid[] END;
 
--- Return the people who must not respond for a reviewer: the people excluded from the request and, for an approval or verification, the other
--- reviewers and everyone who responded for a reviewer. One person must not approve or verify both as a reviewer and for another one. A reviewer
--- who responded for another reviewer is therefore among the returned people.
+-- Return the people who must not respond for this reviewer: the people excluded from the request and, for an approval or verification, the
+-- other reviewers and everyone who responded as a stand-in, because nobody may approve or verify twice. This includes the reviewer, if they
+-- responded as the stand-in of another one.
 CREATE OR REPLACE FUNCTION excluded_stand_ins(request access_requests, response_type text, reviewer uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     excluded_from(request, response_type) || ARRAY(
         SELECT person FROM responses p CROSS JOIN LATERAL unnest(ARRAY[p.reviewer_id, p.stand_in_id]) AS person
@@ -112,8 +113,7 @@ CREATE OR REPLACE FUNCTION has_changed_access(r access_requests) RETURNS boolean
 CREATE OR REPLACE FUNCTION ended_on(r access_requests) RETURNS timestamptz IMMUTABLE LANGUAGE sql RETURN coalesce(r.canceled_on, r.completed_on);
 
 -- Return whether an import that can show requests was created since a moment, with files of all these contents. Ignore the import `without`.
--- Look at the files of an import first: if one import lacks a content, most imports of the application lack it, and shows_requests is not
--- called for them.
+-- Check the files first, so that shows_requests is not called for imports that lack a content: some applications lack it in most imports.
 CREATE OR REPLACE FUNCTION is_shown_since(application uuid, moment timestamptz, contents text[], without bigint) RETURNS boolean
 STABLE LANGUAGE sql RETURN EXISTS (
     SELECT FROM application_imports i
@@ -125,8 +125,7 @@ STABLE LANGUAGE sql RETURN EXISTS (
 CREATE OR REPLACE FUNCTION contents_about(r access_requests) RETURNS text[] IMMUTABLE LANGUAGE sql RETURN
     ARRAY['permissions', CASE WHEN r.identity_id IS NULL THEN 'groups' ELSE 'memberships' END];
 
--- Return the content of the files that show a privilege of a request, one of contents_about. A name that is both a group and a permission means
--- the group.
+-- Return which of contents_about shows a privilege of a request. If its name is that of both a group and a permission, it means the group.
 CREATE OR REPLACE FUNCTION content_of(p privileges, r access_requests) RETURNS text STABLE LANGUAGE sql RETURN
     CASE WHEN p.section <> '' THEN 'permissions'
          WHEN EXISTS (SELECT FROM groups g WHERE g.application_id = r.application_id AND g.name = p.permission AND is_group_header(g.number, p.header))
@@ -136,11 +135,11 @@ CREATE OR REPLACE FUNCTION content_of(p privileges, r access_requests) RETURNS t
          THEN (contents_about(r))[2] ELSE 'permissions' END;
 
 -- Return whether imports can show what an ended request changed: imports created since its end have files of every content that it is about.
--- A privilege that a later completed request changed again needs no file, because some applications have no files of it. Ignore the import
--- `without`.
+-- Because some applications never have files of a content, a privilege needs no file if a later request changed it again and an import was
+-- created after that request was completed. Ignore the import `without`.
 CREATE OR REPLACE FUNCTION is_shown(r access_requests, without bigint) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
 BEGIN
-    -- Most imports have files of all contents, so look at the privileges only if no import does.
+    -- Usually one import has files of both contents. Look at the privileges only if none has.
     IF is_shown_since(r.application_id, ended_on(r), contents_about(r), without) THEN
         RETURN true;
     END IF;
@@ -205,8 +204,8 @@ CREATE OR REPLACE FUNCTION is_membership(p privileges) RETURNS boolean STABLE LA
 
 -- Return these groups and the groups above them (`up`) or below them, according to imports and to requests about groups that imports cannot
 -- show yet. Names are compared ignoring case, because requests may name groups that no import has shown. The turn of a path is the highest
--- `turn_of` of the requests on it, or -1 if there are none; `turn` is the lowest turn of all paths to a group. Each pair of name and turn is
--- visited once, so a cycle ends.
+-- `turn_of` of its requests, or -1 without requests; `turn` is the lowest of all paths to a group. Each pair of name and turn is visited once,
+-- so a cycle ends.
 CREATE OR REPLACE FUNCTION requested_nesting(there uuid[], names text[], up boolean)
 RETURNS TABLE (application_id uuid, start text, name text, turn bigint) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE requested AS MATERIALIZED (
@@ -244,7 +243,7 @@ BEGIN
             ARRAY(SELECT t.item_id FROM related_items t WHERE t.request_id = r.id), r.application_id, p.header, p.section, p.permission,
             p.initial_access, coalesce(p.lowered_access, p.requested_access), r.target_name, false
         FROM access_requests r JOIN privileges p ON p.request_id = r.id WHERE r.identity_id = ANY (people) AND is_unshown(r);
-    -- Requests made for another person but about an account of these people. The collation is that of the index on access_requests.
+    -- Requests about an account of these people, but for another person. The collation is that of the index on access_requests.
     RETURN QUERY SELECT a.identity_id, r.id, r.number, nullif(turn_of(r), 0) = -1, r.action,
             ARRAY(SELECT t.item_id FROM related_items t WHERE t.request_id = r.id), r.application_id, p.header, p.section, p.permission,
             p.initial_access, coalesce(p.lowered_access, p.requested_access), r.target_name, false
@@ -322,8 +321,8 @@ CREATE OR REPLACE TRIGGER recheck_requests_on_insert AFTER INSERT ON duty_holder
 CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_holders REFERENCING OLD TABLE AS changed_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_holders();
 
--- Queue requests for another check after the owners of accounts changed: requests of the former and new owners, about these accounts, and
--- about groups.
+-- Queue requests for another check after the owners of accounts changed: requests of the former and new owners, requests about these accounts,
+-- and all requests about groups.
 CREATE OR REPLACE FUNCTION recheck_requests_of_matches() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM access_requests r WHERE is_to_recheck(r.status)) THEN
@@ -350,8 +349,8 @@ CREATE OR REPLACE FUNCTION counts_on_removals(request uuid) RETURNS boolean STAB
               SELECT o.request_id FROM related_items t JOIN related_items o ON o.item_id = t.item_id WHERE t.request_id = request))
           AND access_rank(coalesce(p.lowered_access, p.requested_access)) < access_rank(p.initial_access));
 
--- Return whether a request without required approvals, because it did not raise access, could raise it after the access of its target was
--- lowered (access_requests/opening.py).
+-- Return whether a request could raise access now, although it needed no approval because it did not raise access at first: the
+-- access of its target may have been lowered since (access_requests/opening.py).
 CREATE OR REPLACE FUNCTION can_be_overtaken(r access_requests) RETURNS boolean STABLE LANGUAGE sql RETURN
     r.action IN ('Change', 'Remove', 'Suspend')
     AND NOT EXISTS (SELECT FROM responses a WHERE a.request_id = r.id AND a.type = 'Approve')
@@ -378,8 +377,8 @@ END $$;
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION recheck_requests_after_import();
 
--- Queue the requests of a related item (such as a personnel event) for another check after the status of one of them changed, because the
--- checks of the others may rely on what it removes.
+-- Queue the requests of a related item (such as a personnel event) for another check after the status of one request changed, because the
+-- checks of the other requests may rely on what it removes.
 CREATE OR REPLACE FUNCTION recheck_requests_of_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM duty_rule_duties) THEN
@@ -396,7 +395,7 @@ CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE ON access_requests REFER
 
 CALL keep_list('access_requests', 'application_id', 'status', 'action');
 CALL keep_list('waiting_requests');
--- Audit entries contain `is_whole`: whether a Remove or Suspend is about the account itself, not only about the privileges that it lists.
+-- Audit entries contain `is_whole`: whether a Remove or Suspend is about the account or group itself, not only about the listed privileges.
 CALL keep_audit('access_requests', '''Access Request''', 'r.id', $$to_jsonb(r) - '{id,list_key,status_since}'::text[]$$,
     name => $$'#' || r.number$$);
 CALL keep_audit('privileges', '''Access Request''', 'r.request_id', $$to_jsonb(r) - '{request_id,position}'::text[]$$, $$'privileges.' || r.position$$);

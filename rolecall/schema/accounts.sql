@@ -2,7 +2,7 @@
 --
 -- UPDATE of accounts fires `count_matching`, `keep_past` and, if a pin or its identity changes, `note_pin`. INSERT of assignments fires
 -- `note_holders`, and UPDATE fires `note_former_holders`. INSERT or UPDATE of identities fires `note_to_match_on_…`, and every change of
--- unconfirmed e-mails `note_to_match`.
+-- unconfirmed e-mails fires `note_to_match`; both queue keys in identities_to_match.
 
 -- Serialize matching and the evaluation of duties until the transaction ends, so that neither misses uncommitted changes of the other.
 CREATE OR REPLACE FUNCTION lock_matching() RETURNS void LANGUAGE sql BEGIN ATOMIC
@@ -184,8 +184,8 @@ CREATE OR REPLACE FUNCTION group_risk_at(number int, as_of int) RETURNS text STA
 END;
 CREATE OR REPLACE FUNCTION group_risk(number int) RETURNS text STABLE LANGUAGE sql RETURN group_risk_at(number, NULL);
 
--- Return the current rating of the permission or the group that a privilege names; if it may name either, the higher rating. Return null if
--- neither is in the catalogue now.
+-- Return the current rating of the permission or the group that a privilege refers to; if it may refer to either, the higher rating. Return
+-- null if neither is in the catalogue now.
 CREATE OR REPLACE FUNCTION known_risk(permission int, membership int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT rated.risk FROM (
         SELECT coalesce(c.curated_risk, v.risk_rating) AS risk FROM permission_versions v
@@ -199,7 +199,7 @@ END;
 -- Rate a privilege. A privilege that is not in the catalogue is Critical.
 CREATE OR REPLACE FUNCTION privilege_risk(permission int, membership int) RETURNS text STABLE LANGUAGE sql
     RETURN coalesce(known_risk(permission, membership), 'Critical');
--- Return the highest rating of what an account holds now, directly or through groups; None if it holds nothing.
+-- Return the highest rating of what an account holds now, directly or through groups; 'None' if it holds nothing.
 CREATE OR REPLACE FUNCTION account_risk(number int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT coalesce((SELECT rated.risk FROM (
         SELECT privilege_risk(NULL, m.group_number) AS risk FROM memberships m

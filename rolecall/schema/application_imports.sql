@@ -1,6 +1,6 @@
 -- Imports are listed newest first. An import is audited together with its files and its run; the rows that it writes are not audited.
 --
--- INSERT and UPDATE of application_imports fire `key_row`.
+-- INSERT and UPDATE of application_imports fire `key_row`, which computes `list_key`.
 
 -- Compute the position of an import in the list. An import that was canceled before it started is listed at the time of its cancellation, and
 -- an import that waits to start is listed as the newest.

@@ -8,7 +8,7 @@ CALL keep_audit('file_groups', '''Application''', '(SELECT c.application_id FROM
                 $$to_jsonb(r) - '{id,connector_id,name}'::text[]$$, $$'fileGroups.' || r.name$$);
 CALL keep_audit('schedules', '''Application''', 'r.application_id', $$to_jsonb(r) - '{application_id}'::text[]$$, $$'schedule'$$);
 
--- Return the contents that the files of a group have: its content, further contents in its shape, and users if they are derived from these.
+-- Return the contents of the files of a file group: its content, the contents that its shape adds, and users if these contents derive them.
 CREATE OR REPLACE FUNCTION contents_of(g file_groups) RETURNS text[] IMMUTABLE LANGUAGE sql RETURN
     g.content || ARRAY(SELECT e ->> 'content' FROM jsonb_array_elements(g.shape -> 'contents') AS e)
     || CASE WHEN g.shape @? '$.deriveUsers ? (@ == true)' OR g.shape @? '$.contents[*].shape.deriveUsers ? (@ == true)'

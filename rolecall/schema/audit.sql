@@ -190,9 +190,9 @@ END $$;
 CREATE OR REPLACE FUNCTION audit_hash(previous bytea, number bigint, entry text) RETURNS bytea STABLE LANGUAGE sql RETURN
     sha256(convert_to(encode(previous, 'hex') || ' ' || number || ' ' || encode(sha256(convert_to(entry, 'UTF8')), 'hex'), 'UTF8'));
 
--- Filters use columns that repeat parts of an entry. In older databases they are generated from its text. Make them ordinary columns, which
--- `chain_notes` writes, because parsing the text for each of them costs as much as the rest of the row; `audit verify` compares them with the
--- text. This is not a migration, so that it happens in the transaction that replaces `chain_notes`.
+-- Filters use columns that repeat parts of an entry. In older databases, these columns are generated from the entry's text. Make them ordinary
+-- columns, which `chain_notes` writes, because parsing the text for each column costs as much as the rest of the row; `audit verify` compares
+-- them with the text. This is not a migration, so that it happens in the transaction that replaces `chain_notes`.
 DO $$
 BEGIN
     IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'audit_events'::regclass AND attname = 'entity_id' AND attgenerated <> '') THEN
@@ -201,8 +201,8 @@ BEGIN
     END IF;
 END $$;
 
--- Return the changes of a transaction that only creates records, with the names in its notes: the same as changes_in, at a lower cost. Every
--- note must have finished fields (`made`).
+-- Return the changes of a transaction that only creates records, as changes_in does but at a lower cost, and the names of the records from
+-- their notes. Every note must have finished fields (`made`).
 CREATE OR REPLACE FUNCTION new_records_in(notes jsonb) RETURNS TABLE (kind text, id uuid, name text, after jsonb) STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT r.kind, r.id::uuid, r.name, coalesce(r.parts -> '', '{}') || (r.parts - '') FROM (
         SELECT e.note ->> 'kind' AS kind, e.note ->> 'id' AS id, max(e.note ->> 'name') AS name, min(e.n) AS n,
@@ -277,8 +277,8 @@ BEGIN
         numbers := numbers || the_number;
         links := links || link;
     END LOOP;
-    -- One statement for all four tables, because it runs with every write. For few entries it also records the changes of the list, because
-    -- the trigger of `keep_list` would cost as much as the entries. For many, the trigger records them, or counts the list again.
+    -- Use one statement for all four tables, because it runs with every write. For few entries, this statement also appends the changes of the
+    -- list, because the trigger of `keep_list` would cost as much as the entries. For many, the trigger appends them or counts the list again.
     few := cardinality(numbers) <= 2 * list_stride();
     PERFORM set_config('rolecall.lists_itself', few::text, true);
     WITH written AS (

@@ -55,7 +55,7 @@ BEGIN
 END $$;
 
 -- For each of these conflicts that a change ended, record the change and its author, and notify the people of the rule (people_of_rule).
--- Delete the stored sides of those that have not ended: their sides can be computed from the access.
+-- Delete the stored sides of the conflicts that have not ended, because these sides can be computed from the access.
 CREATE OR REPLACE FUNCTION record_ends(conflicts_before uuid[], said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     ended uuid[] := ARRAY(SELECT id FROM conflicts WHERE id = ANY (conflicts_before) AND until IS NOT NULL);
@@ -97,8 +97,8 @@ END $$;
 CREATE OR REPLACE TRIGGER drop_approvals_of_rule AFTER UPDATE OF definition ON duty_rules FOR EACH ROW
     WHEN (OLD.definition ->> 'ownerId' IS DISTINCT FROM NEW.definition ->> 'ownerId') EXECUTE FUNCTION drop_approvals_of_rule();
 
--- End the exceptions, pending or in force, whose person holds several conflicting duties of the rule and at least one that the exception
--- does not cover.
+-- End the exceptions that are pending or in force if the person holds several of the rule's conflicting duties, and the exception does not
+-- cover all of these duties.
 CREATE OR REPLACE FUNCTION end_outgrown_exceptions() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     outgrown uuid[];

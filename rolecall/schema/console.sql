@@ -1,5 +1,5 @@
--- The sessions of console users end when they leave or their e-mail changes. Their former role and password are deleted when they return.
--- Changes to their roles and to the data for signing in are audited without secrets.
+-- The sessions of console users end when they leave, when their e-mail changes, and when an import finds them by an unconfirmed e-mail. Their
+-- former role and password are deleted when they return. Changes to their roles and to the data for signing in are audited without secrets.
 --
 -- UPDATE of an identity's status fires `end_sign_ins` or `end_former_rights`. UPDATE of its e-mail fires `end_sign_ins_of_email`, and UPDATE of
 -- its employee ID `end_sign_ins_of_found`.

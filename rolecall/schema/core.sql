@@ -77,8 +77,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Add keys in gaps that are too wide, and delete keys that are too close together. The snapshot may be newer than that of the fold, because
--- changes that are not folded yet are subtracted from the positions counted in the table.
+-- Add keys in gaps that are too wide, and delete keys that are too close together. A snapshot that is newer than that of the fold does no
+-- harm, because changes that are not folded yet are subtracted from the positions counted in the table.
 CREATE OR REPLACE FUNCTION respace_list(the_list text, the_facet jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     condition text := coalesce((SELECT string_agg(format('%I = %L', key, value), ' AND ') FROM jsonb_each_text(the_facet)), 'true');
@@ -111,8 +111,8 @@ BEGIN
 END $$;
 
 -- Rebuild the stored totals of a list from its table after a bulk load, in one statement and therefore from one snapshot. Count only the
--- filters that name all columns of `within`, and only the rows that have the values in `part`. If a column has the same value in all of
--- these rows, a filter on it finds all of them, so its count is not computed separately.
+-- rows that have the values in `part`, and only for filters that include all columns of `within`. If all of these rows have the same value
+-- in a column, a filter on this value changes no total, so filters with and without it share one count.
 CREATE OR REPLACE FUNCTION recount_list(the_list text, columns text[], within text[] DEFAULT '{}', part jsonb DEFAULT '{}') RETURNS void
 LANGUAGE plpgsql AS $recount$
 DECLARE
@@ -169,7 +169,7 @@ BEGIN
     CALL keep_lists(list, '{}', VARIADIC columns);
 END $$;
 
--- Keep one list for each value of the columns `within`, such as the items of each review. Every filter names these columns, which never
+-- Keep one list for each value of the columns `within`, such as the items of each review. Every filter includes these columns, which never
 -- change, and a bulk load counts only the lists that it fills.
 CREATE OR REPLACE PROCEDURE keep_lists(list regclass, within text[], VARIADIC others text[] DEFAULT '{}') LANGUAGE plpgsql AS $$
 DECLARE

@@ -14,8 +14,7 @@
 CREATE OR REPLACE FUNCTION like_wildcard(wildcard text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     coalesce(replace(replace(replace(replace(in_any_case(wildcard), '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '%');
 
--- Normalize a name to what it looks like: ignore case, white space and invisible characters, and replace letters that look like Latin letters
--- with these.
+-- Normalize a name to what it looks like: ignore case, white space and invisible characters, and replace look-alike letters with Latin letters.
 CREATE OR REPLACE FUNCTION look_of(name text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     regexp_replace(username_skeleton(name), '[\s' || zero_width() || ']+', '', 'g');
 
@@ -237,8 +236,8 @@ END;
 CREATE OR REPLACE FUNCTION is_conflict(apart bigint, controls bigint) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
     RETURN apart > 1 AND controls = 0;
 
--- Return when the current conflict began for each of these pairs of rule and person: the first moment in conflict after the last moment
--- without a conflict.
+-- For each of these pairs of rule and person, return when the current conflict began: the first moment with a conflict after the last moment
+-- without one.
 CREATE OR REPLACE FUNCTION conflict_starts(rules uuid[], people uuid[])
 RETURNS TABLE (rule_id uuid, identity_id uuid, since timestamptz) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH asked AS MATERIALIZED (
@@ -423,7 +422,7 @@ BEGIN
     PERFORM record_ends(before, 'a new version of the rule was committed', moment);
 END $$;
 
--- Update which duties these rules name, and who is in conflict.
+-- Update the stored duties of these rules, and who is in conflict.
 CREATE OR REPLACE FUNCTION refresh_rules(rules uuid[], moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM duty_rule_duties WHERE rule_id = ANY (rules);
@@ -504,7 +503,7 @@ END $$;
 CREATE OR REPLACE TRIGGER move_duty_holders AFTER UPDATE ON identities REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION move_duty_holders();
 
--- Store the former name of an application. Patterns still match this name, so that renaming ends no conflict.
+-- Store the former name of a renamed application. Patterns still match the former name, so renaming does not end conflicts.
 CREATE OR REPLACE FUNCTION keep_former_name() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.former_names := array_append(array_remove(array_remove(OLD.former_names, NEW.name), OLD.name), OLD.name);
@@ -619,7 +618,7 @@ STABLE LANGUAGE sql BEGIN ATOMIC
                AND access_rank(duties_given.access) >= access_rank(coalesce(p ->> 'access', 'Grant')));
 END;
 
--- Return the duties that privileges give, with the index of each privilege. Leave out duties that no rule in effect names. The plan is
+-- Return the duties that privileges give, with the index of each privilege. Leave out duties that are in no rule in effect. The plan is
 -- generic, because planning takes longer than execution.
 CREATE OR REPLACE FUNCTION duties_given_by(applications uuid[], headers text[], sections text[], names text[], accesses text[])
 RETURNS TABLE (n bigint, duty_id uuid) STABLE LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
@@ -631,8 +630,8 @@ BEGIN
         WHERE (SELECT true FROM duty_rule_duties r WHERE r.duty_id = d.duty_id LIMIT 1);
 END $$;
 
--- Return the rules in effect that keep a gained duty apart from others or have a lost duty as their control duty. Return all duties of each
--- rule, each with its holders among `people`.
+-- Return the rules in effect that keep a gained duty apart from others, or whose control duty was lost. Each row is one duty of such a rule,
+-- with its holders among `people`.
 CREATE OR REPLACE FUNCTION rules_concerned(gained uuid[], lost uuid[], people uuid[])
 RETURNS TABLE (rule_id uuid, definition jsonb, duty_id uuid, name text, holders uuid[])
 STABLE LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$

@@ -110,8 +110,8 @@ CREATE OR REPLACE FUNCTION entitlement_shown(id uuid) RETURNS int4multirange STA
         UNION ALL SELECT from_import, until_import FROM group_versions WHERE e.kind = 'Group' AND group_number = e.number) AS v
     WHERE e.id = entitlement_shown.id), '{}');
 
--- Return an entitlement and its former names, each with the imports in which the entitlement has this name. A former name counts in imports
--- that do not show a later name. A former name that an import shows together with a later name is another entitlement there.
+-- Return an entitlement and its former names, each with the imports in which the entitlement has this name. A former name applies to imports
+-- that do not show a later name. If an import shows both names, the former name is that of another entitlement in this import.
 CREATE OR REPLACE FUNCTION names_over_time(entitlement uuid) RETURNS TABLE (id uuid, kind text, number int, during int4range)
 STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE selves (id, later) AS (

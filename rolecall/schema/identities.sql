@@ -8,7 +8,8 @@
 
 -- Regard a changed e-mail as confirmed: the person can sign in with it at once. If it needs a confirmation, `withhold_email`
 -- (identities/actions.py) records this after the change. An UPDATE that sets the same e-mail again confirms nothing, because imports set all
--- columns. `confirm_email` (identities/actions.py) and application_imports/apply/identities.py confirm an e-mail that stays the same.
+-- columns. To confirm an unchanged e-mail, `confirm_email` (identities/actions.py) and application_imports/apply/identities.py delete its row in
+-- unconfirmed_emails.
 CREATE OR REPLACE FUNCTION confirm_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM unconfirmed_emails WHERE identity_id = NEW.id;
@@ -17,8 +18,8 @@ END $$;
 CREATE OR REPLACE TRIGGER confirm_email AFTER UPDATE OF email_address ON identities FOR EACH ROW
     WHEN (OLD.email_address <> NEW.email_address) EXECUTE FUNCTION confirm_email();
 
--- Return whether someone has this e-mail as a confirmed e-mail, ignoring case: as their current one, or as the one with which they sign in
--- until a new one is confirmed.
+-- Return whether someone has this e-mail as a confirmed e-mail, ignoring case: as their current e-mail or, until that is confirmed, as the
+-- former e-mail with which they still sign in.
 CREATE OR REPLACE FUNCTION has_confirmed_bearer(email text) RETURNS boolean STABLE LANGUAGE sql RETURN email <> '' AND (
     EXISTS (SELECT FROM identities i WHERE lower(i.email_address) = lower(email) AND i.email_address <> ''
             AND NOT EXISTS (SELECT FROM unconfirmed_emails u WHERE u.identity_id = i.id))

@@ -45,8 +45,8 @@ BEGIN
     END IF;
 END $$;
 
--- Return the people who may give the pending responses that these requests wait for. Rules that another reviewer has already met need no
--- response.
+-- Return the people who may give the pending responses that these requests wait for. Leave out rules that the response of another reviewer
+-- already fulfills.
 CREATE OR REPLACE FUNCTION people_asked(requests uuid[]) RETURNS TABLE (request_id uuid, type text, person uuid) STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT DISTINCT r.id, p.type, to_notify.person
     FROM access_requests r
@@ -66,7 +66,7 @@ BEGIN
     END IF;
 END $$;
 
--- When a reviewer approves a request, mark as read the notifications of people whose response the request no longer needs.
+-- When a reviewer responds to a request with Approved, mark as read the notifications of people whose response is no longer needed.
 CREATE OR REPLACE FUNCTION note_met_rules() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     met CONSTANT uuid[] := ARRAY(SELECT DISTINCT request_id FROM new_rows WHERE response = 'Approved');
@@ -437,8 +437,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_moved_items AFTER INSERT ON review_moves REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_items();
 
--- When a template could not open its review, or created a draft that a person must open, notify the owner of its reviews or, without an
--- active owner, the administrators.
+-- When a template could not create or open its review, or created a draft that a person must open, notify the owner of its reviews or, without
+-- an active owner, the administrators.
 CREATE OR REPLACE FUNCTION notify_of_templates() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT person_or_administrators((NEW.body ->> 'ownerId')::uuid)), 'Review', 'Review Template', NEW.id,

@@ -19,16 +19,16 @@ CREATE OR REPLACE FUNCTION may_decide(person uuid) RETURNS boolean STABLE LANGUA
 CREATE OR REPLACE FUNCTION entered_leave_of(author uuid, person uuid) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND author = ANY (a.entered_by || a.prolonged_by));
 
--- Return the person who stands in during a leave: the supervisor, or the supervisor's supervisor if the supervisor entered or prolonged the
--- leave. Otherwise supervisors could take over the authority of a person by sending them on leave. Return null if the person is not on leave,
--- or if the supervisor found in this way must not decide, entered or prolonged the leave too, or is the person on leave.
+-- Return the person who stands in during a leave: the supervisor or, if the supervisor entered or prolonged the leave, the supervisor's
+-- supervisor, so that supervisors cannot take over the authority of a person by sending them on leave. Return null if the person is not on
+-- leave. Also return null if this stand-in must not decide, also entered or prolonged the leave, or is the person on leave.
 CREATE OR REPLACE FUNCTION automatic_stand_in(person uuid, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
     (SELECT above.id FROM identities p LEFT JOIN identities s ON s.id = p.supervisor_id
      CROSS JOIN LATERAL (SELECT CASE WHEN entered_leave_of(p.supervisor_id, p.id) THEN s.supervisor_id ELSE p.supervisor_id END AS id) AS above
      WHERE p.id = person AND above.id <> p.id AND NOT entered_leave_of(above.id, p.id) AND is_absent(person, moment) AND may_decide(above.id));
 
--- Return the person who responds for a person: the one named for this type, else the one named for every type, else the one who stands in
--- during a leave. An inactive person has none, because they have no authority to pass on.
+-- Return the stand-in of a person: the person chosen for this type of response, else for every type, else the automatic stand-in during a
+-- leave. Return null for an inactive person, who has no authority to pass on.
 CREATE OR REPLACE FUNCTION stand_in_of(person uuid, response_type text, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
     (SELECT coalesce(
         (SELECT s.stand_in_id FROM stand_ins s

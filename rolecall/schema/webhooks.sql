@@ -73,7 +73,7 @@ CREATE OR REPLACE TRIGGER fan_out_on_insert AFTER INSERT ON access_request_event
 
 CALL keep_list('webhook_deliveries', 'webhook_id', 'status');
 CALL keep_audit('webhooks', '''Webhook''', 'r.id', $$to_jsonb(r) - '{id,secret,previous_secret,failures,failing_since}'::text[]$$);
--- The entry of a callback must not contain the id of the delivery: anyone who knows it can send callbacks, which readers of the audit must not.
+-- The entry of a callback must not contain the id of the delivery, because readers of the audit log could use it to send callbacks.
 CALL keep_audit('webhook_callbacks', '''Webhook''', '(SELECT d.webhook_id FROM webhook_deliveries d WHERE d.id = r.delivery_id)',
                 $$jsonb_build_object('content', r.content, 'accessRequestId', (SELECT d.access_request_id FROM webhook_deliveries d WHERE d.id = r.delivery_id))$$,
                 $$'callbacks.' || r.number$$);
