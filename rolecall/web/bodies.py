@@ -22,7 +22,7 @@ from rolecall.core.text import byte_size, fold, is_blank, is_storable
 
 AnyRequest = Request[Any, Any, Any]
 
-# The time limit depends on the size: a large upload may take hours on a slow line, but ten bytes must not.
+# The time limit depends on the size: a large upload may take hours on a slow line, a few bytes only seconds.
 PATIENCE_SECONDS = 20.0
 SLOWEST_BYTES_A_SECOND = 4096
 
@@ -128,7 +128,7 @@ def _guid(text: str) -> UUID:
 
 
 def _page(text: str) -> int:
-    # Check the length first: `int` rejects strings of more than 4,300 digits with a message of its own.
+    # Check the length first: `int` rejects strings of more than 4,300 digits with another message.
     if text.isascii() and text.isdecimal() and len(text) < 20 and 1 <= int(text) <= LAST_PAGE:
         return int(text)
     raise ValueError("must be a whole number, 1 or more")

@@ -31,7 +31,7 @@ Sign = Callable[[Db], Awaitable[Author]]
 # A function that fetches the page `EVERYTHING` of the list.
 Find = Callable[[Db], Awaitable[Page[Any]]]
 
-# Limit exports, because each has a database connection of its own, besides those of the pool.
+# Limit exports, because each opens a database connection outside of the pool.
 MOST_AT_ONCE, MOST_OF_A_CALLER = 4, 2
 # Time limits for one chunk and for the whole file, because an open snapshot holds back VACUUM.
 PATIENCE_SECONDS = 60.0
@@ -40,7 +40,7 @@ LONGEST_SECONDS = 1800.0
 _CLIENT_CLOSED = 499
 _JSON = "json"
 _FORMATS = [_JSON, *Format]
-# The type among these that `Accept` prefers decides. Types that are not export formats select a JSON page.
+# The media types that are considered in `Accept`. Those that are not export formats select a JSON page.
 _KNOWN = {"application/json", "application/*", "*/*", "text/html", *MEDIA_TYPES}
 
 

@@ -24,7 +24,7 @@ RECORD = "id"
 
 
 class ListSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A list; `wants` names the parameters of `function`: some of `db`, `query`, `id`, `caller`, `config` and `now`."""
+    """A list; `wants` are the parameters of `function`: some of `db`, `query`, `id`, `caller`, `config` and `now`."""
 
     name: str
     scope: Scope
@@ -96,7 +96,7 @@ async def find_all(
 
 
 def choose_columns(source: ListSource, names: list[str] | None) -> tuple[Column, ...]:
-    """Return the named columns in the given order, or all if none are named. Names must be known and not repeated."""
+    """Return the columns with these names, in this order, or all columns. Reject unknown and repeated names."""
     if not names:
         return source.columns
     known = {column.name: column for column in source.columns}

@@ -102,7 +102,7 @@ class Answer:
 
 
 class Call(msgspec.Struct):
-    """The values that the function of an operation can take as parameters, for one request."""
+    """The values of one request; a parameter of an operation's function gets the value with its name."""
 
     request: AnyRequest
     config: Config
@@ -300,7 +300,7 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
 
 
 async def _authorize_again(spec: Operation, services: Services, caller: Caller) -> Caller:
-    """Authorize the caller after the body was read, for work outside of the transaction that writes."""
+    """Authorize the caller again after the body was read, before work outside of the transaction that writes."""
     async with services.pool.connection() as db, db.transaction():
         caller, _ = await _sign(spec, services, db, caller)
     return caller
