@@ -368,7 +368,7 @@ def _separately(part: _Part) -> Invalid:
 
 
 def _ignore(part: _Part, header: str) -> None:
-    """Ignore a column in a content: as metadata of an account, it would differ between the grants of the account."""
+    """Ignore a column in a content: as metadata, it would differ between the rows of one account."""
     header = header.partition("[")[0] if "[" in header else header
     shape = part.section["shape"]
     shape["ignore"] = list(dict.fromkeys([*shape.get("ignore", []), header]))

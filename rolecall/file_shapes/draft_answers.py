@@ -75,7 +75,7 @@ def split(section: Json, part: ContentProposal, column: str, separator: str) -> 
 
 
 def choices_of(question: OpenQuestion, shape: Json) -> list[ProposedChoice]:
-    """Return the possible answers to a question, including one that keeps the proposal if there is a proposal.
+    """Return the possible answers to a question and, if there is a proposal, an answer that keeps it.
 
     Answers that change nothing contain the text of the question, so that an answer to one question is not taken for
     an answer to another.

@@ -53,8 +53,8 @@ async def draft_upload(
 ) -> UUID:
     """Create a draft and return its ID; raise Invalid if a file cannot be read.
 
-    The form may name a `template` to read the files with. Otherwise, if each file has all columns of a file group of
-    the application, the files are read with the connector of the application, to keep earlier decisions.
+    If the form has a `template`, read the files with it. Otherwise, if each file has all columns of a file group of the
+    application, read the files with the connector of the application, to keep earlier decisions.
     """
     files = imports.chosen(upload)
     problems = [Problem("files", "Choose at least one file")] if not files else []

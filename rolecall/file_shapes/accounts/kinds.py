@@ -143,7 +143,7 @@ def _has_one_kind(column: Profile, kind: Profile) -> bool:
 def _are_told_apart(column: Profile, kind: Profile) -> bool:
     """Return whether the names agree with `kind`.
 
-    They agree if each name has only one kind, some groups have names that look like groups, and no user has one.
+    They agree if each name has only one kind, and names that look like groups occur among groups, but not among users.
     """
     found = {
         (fold(word.strip()) in _ONLY_GROUPS, is_spaced(name) or looks_like_group(name))
@@ -341,7 +341,7 @@ def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | N
 
 
 def read_place(view: View, part: Part, members: Profile) -> Part:
-    """Read the resource whose policy binds members to roles, such as a project, as the place of the permissions."""
+    """Read the resource of a policy, such as a project, as the place of the permissions that the policy gives."""
     inner = members.header.rpartition(".")[0]
     around = [each for each in view.profiles if inner and not each.header.startswith(f"{inner}.")]
     taken = [each.header for each in view.profiles if each not in around] if inner else [*part.columns, members.header]

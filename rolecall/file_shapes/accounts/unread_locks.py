@@ -21,7 +21,7 @@ def ask_for_unread_locks(view: View, part: Part) -> None:
     """Ask about columns of locks that are not read.
 
     If Locked is read from a column, or from a pattern with a fallback, skip columns of reasons or times. If it is built
-    from any other pattern, skip all.
+    from any other pattern, skip all columns.
     """
     origin, asked = part.origin("Locked"), 0
     for column in _unread(view, part):

@@ -118,7 +118,7 @@ def _unread_texts(part: Part, column: Profile) -> dict[str, list[str]]:
 def ask_for_inner_access(view: View, parts: Sequence[Part]) -> list[OpenQuestion]:
     """Return a question about unread groups or permissions in columns with JSON objects.
 
-    There is one question for all columns: questions with the same choice are answered together.
+    Ask about all columns in one question, because questions with the same choice are answered together.
     """
     read = {column for part in parts for column in _columns_read(part)}
     unread = []

@@ -105,7 +105,7 @@ def numbered_pairs(view: View) -> NumberedPairs | None:
 
 
 def _fitting(found: NumberedPairs) -> NumberedPairs:
-    """Leave out the pairs that do not fit into a pattern; add their columns to `further`."""
+    """Leave out the pairs that would make the pattern too long; add their columns to `further`."""
     length, left = 0, set[int]()
     for n, column in found.held.columns.items():
         if level := found.levels.columns.get(n):

@@ -254,7 +254,7 @@ def _ask_for_words_of_others(view: View, part: Part, field: str, source: str) ->
 def question_about(
     header: str, word: str, field: str, values: Mapping[str, str], guess: str | None = None
 ) -> OpenQuestion:
-    """Ask what a word of a status means; `values` maps Yes and No to the values that an answer sets."""
+    """Ask whether a word of a status means active; `values` has what to store for Yes and for No."""
     said = f" Proposed: {'active' if guess == 'Yes' else 'not active'}." if guess else ""
     names = {"Yes": f"{word} means active", "No": f"{word} means not active"}
     choices = [ProposedChoice(names[each], f"values.{field}.{word}", values[each]) for each in ("Yes", "No")]

@@ -38,7 +38,7 @@ _HOW_NAMED = {"id", "name", "code", "key", "full", "display", "dn", "guid", "no"
 _OF_PEOPLE = ("Title", "Department", "Company", "Division", "Office", "Supervisor ID", "Created", "Updated")
 _NOT_READ = Use(Fate.NOT_READ, "")
 _EMPTY = Use(Fate.IGNORED, "it has no value")
-# Endings of the path to the name of an object in a list, best first.
+# Endings of paths that lead to the name of an object in a list, best first.
 _NAMES = ("].displayname", "].display", "].name", "name", "].role", "].tag", "].value", "key", "id")
 # The `place` of everything in a file that is outside its tables.
 BESIDE = "beside the records"
@@ -107,7 +107,7 @@ def _is_unlisted(value: str, header: str, section: Section) -> bool:
 def _mark_shared_levels(columns: Sequence[ColumnAccount], profiles: Mapping[str, Profile]) -> None:
     """Mark a column as levels if at least half of its words also occur in other columns that may contain levels.
 
-    `sign_of_access` marks columns that are levels on their own, such as those with a word for none.
+    `sign_of_access` marks columns that are levels on their own, such as those with a word for no access.
     """
     words = {column.header: {fold(value) for value in profiles[column.header].distinct} for column in columns}
     leveled = [each for each in columns if _may_have_levels(each, words[each.header])]

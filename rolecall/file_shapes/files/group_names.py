@@ -68,7 +68,7 @@ def ask_for_group_names(view: View, parts: Sequence[Part]) -> None:
 
 
 def _read_both(view: View, part: Part) -> None:
-    """Read a column such as `User/Group` as usernames, so that its names are asked about."""
+    """Read a column such as `User/Group` as usernames, so that a question asks which of them are groups."""
     group = part.fields.get("Group")
     is_holding = part.content == Content.PERMISSIONS and part.origin("Username") is None
     if group and is_holding and _BOTH.fullmatch(group.header) and not kind_column(view):

@@ -96,7 +96,7 @@ def state_unlisted(contents: Sequence[tuple[Content, Json, Understood]]) -> None
     """Add a statement about accounts that memberships or permissions name, but that no content of users lists.
 
     `contents` has the content, the shape and the rows of each part of all files. Add nothing if users were read only in
-    part, or if no content gives users: they are then the accounts of the application, which only an import can read.
+    part, or if no content gives users: the users are then accounts of the application, which only an import can read.
     """
     giving = [found for content, shape, found in contents if content == Content.USERS or shape.get("deriveUsers")]
     if not giving or any(found.usernames is None for found in giving):

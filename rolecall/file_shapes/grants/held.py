@@ -179,7 +179,7 @@ def _ask_for_state(view: View, part: Part) -> None:
 
 
 def _state_of_grants(view: View, part: Part) -> Profile | None:
-    """Find the column with the status of grants: by header or values, or if it differs between rows of an account."""
+    """Find the status of grants by the header or the values, or because it differs between the rows of an account."""
     taken = {meaning.header for meaning in part.fields.values()}
     named = next((each for each in view.profiles if _is_of_grant(each.header) and each.header not in taken), None)
     if named is not None and named.values and len(named.distinct) <= 12 and not named.is_dated:

@@ -29,7 +29,7 @@ _OF_RECORDS = OTHER_PEOPLE | WHEN | {
     "type", "kind", "via", "method", "inherited", "direct", "source", "origin", "status", "state", "valid", "from",
     "to", "created", "updated", "modified", "last", "risk", "version",
 }  # fmt: skip
-# Words in headers of IDs. If all values are different, they identify the rows.
+# Words in headers of IDs, which identify the rows if all values are different.
 _OF_ROWS = {"id", "no", "nr", "number", "key", "guid", "uuid", "index", "code"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _MOST_WORDS, _MOST_OFFERED, _MOST_GRANTS = 5, 4, 200
@@ -124,7 +124,7 @@ def _is_about_record(header: str) -> bool:
 
 
 def _add_place(part: Part, held: str | None, column: Profile) -> bool:
-    """Add a place to what is held; return whether that is possible."""
+    """Add a place to the name of what is held; return False if that is not possible."""
     free = [field for field in ("Header", "Section") if part.origin(field) is None]
     if part.content == Content.PERMISSIONS and free:
         part.fields[free[0]] = Meaning(column.header, free[0], 0.6, "some rows differ only in it")
