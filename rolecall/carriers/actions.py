@@ -120,7 +120,7 @@ async def preview(db: Db, caller: Caller, application_id: UUID, raw: Json, facts
 
 
 async def release(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> None:
-    """Release the held requests that the body names, or all if it names none.
+    """Release the held requests in the body, or all held requests if it lists none.
 
     The brake still applies to later requests.
     """

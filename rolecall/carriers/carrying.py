@@ -172,7 +172,7 @@ async def _undo(pool: Pool, request_id: UUID) -> None:
 
 async def _close(pool: Pool, act: Callable[..., Awaitable[None]], request_id: UUID, reason: str) -> None:
     try:
-        # A request that is no longer open is neither left to a person nor postponed.
+        # If the request is no longer open, do not leave it to a person or postpone it.
         await _write(pool, act, request_id, reason)
     except NotNow:
         return

@@ -95,7 +95,7 @@ class CarriedState(StrEnum):
 
 
 class Verification(StrEnum):
-    """The state of the import that verifies changes. `Ended` also means that no import can verify them."""
+    """The state of the import that verifies changes. `Ended` also means that none can, for example without a source."""
 
     DUE = "Due"
     WAITING = "Waiting"
@@ -139,7 +139,7 @@ class CannotCarryOut(Exception):
 
 
 def require_own(step: Step, *, was_sent: bool) -> None:
-    """Raise if no earlier attempt can have created the existing account: it may belong to another person."""
+    """Raise CannotCarryOut unless `was_sent`: an account that the carrier did not create may be another person's."""
     if not was_sent:
         raise CannotCarryOut(f"the account {step.account} exists; it may be another person's")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from rolecall.carriers.model import Inexpressible
 
-# The fields of an identity, in the order in which they are read.
+# The fields of an identity, in the order of the columns that `request_facts.py` reads.
 STORED = (
     "identityId",
     "firstName",

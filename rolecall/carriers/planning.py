@@ -29,7 +29,7 @@ class KnownAccount(msgspec.Struct, frozen=True):
 class RequestFacts(msgspec.Struct, frozen=True):
     """The facts that planning needs besides the request: the person's fields, the account, the headers of groups.
 
-    `is_whole` means that a Remove or Suspend is about the account itself.
+    `is_whole` means that a Remove or Suspend is about the whole account, not about some of its access.
     """
 
     person: Mapping[str, str]

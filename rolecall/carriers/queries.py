@@ -43,7 +43,7 @@ _SHOWN = 20
 _OVER = (WorkStatus.COMPLETED, WorkStatus.CANCELED)
 _SENT_LAST = "s.application_id = %(id)s AND s.sent_on IS NOT NULL ORDER BY s.sent_on DESC, s.position DESC"
 # The requests that a carrier `c` takes up or continues: opened since its mode was set, reopened after it took them up,
-# or waiting and due. Leave out the requests of people in `people_to_recheck` until they have been checked again.
+# or waiting until a time that has come. Skip people in `people_to_recheck`: their requests are checked again first.
 _DUE = """
     carriers c JOIN applications a ON a.id = c.application_id AND NOT a.is_archived
     JOIN access_requests r ON r.application_id = c.application_id AND r.status = 'Open'
@@ -74,7 +74,7 @@ async def by_application(db: Db, ids: Iterable[UUID]) -> dict[UUID, Carrier]:
 
 
 async def applications_with_work(db: Db, now: datetime) -> list[UUID]:
-    """Return the applications with requests that are due or canceled, or with changes that an import must verify."""
+    """Return the applications with requests to carry out or to undo, or with changes that an import must verify."""
     rows = await fetch_rows(
         db,
         f"""SELECT DISTINCT c.application_id FROM {_DUE}
@@ -86,10 +86,10 @@ async def applications_with_work(db: Db, now: datetime) -> list[UUID]:
 
 
 async def verification(db: Db, application_id: UUID, failed_before: datetime) -> Verification | None:
-    """Lock the carrier; return the state of the import that verifies its changes; None if nothing must be verified."""
+    """Lock the carrier; return the state of the import that verifies its changes; None if no change needs it."""
     found = await fetch_value(
         db,
-        # An import counts only if the worker fetched its files, and if it began after the last change.
+        # An import counts only if the worker fetched its files, and if it began after the last change by the carrier.
         """SELECT CASE
                WHEN a.is_archived OR NOT EXISTS (SELECT FROM sources s WHERE s.application_id = a.id)
                  OR EXISTS (SELECT FROM application_imports i
@@ -147,8 +147,8 @@ async def carried(db: Db, request_id: UUID) -> CarriedRequest | None:
 async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
     """Return the steps without a result, and whether each was sent before.
 
-    A step counts as sent before if its response was lost, if it was planned again after it was sent, or if another
-    request of the same person created the same account, which imports do not necessarily show yet.
+    A step counts as sent before if its response was lost, if it was planned again after it was sent, or if it creates
+    an account that another request of the same person has created already: imports may not show the account yet.
     """
     rows = await fetch_rows(
         db,
@@ -190,7 +190,7 @@ async def giving_steps(db: Db, request_id: UUID) -> list[SentStep]:
 
 
 async def owner_of(db: Db, application_id: UUID, account: str) -> UUID | None:
-    """Return the identity of an account, or None if no import has shown it or it is unmatched."""
+    """Return the identity of an account; None if the account is unmatched or was not imported yet."""
     found: UUID | None = await fetch_value(
         db,
         "SELECT identity_id FROM accounts WHERE application_id = %(id)s AND username = %(account)s",
@@ -280,7 +280,7 @@ async def nth_last_sent(db: Db, application_id: UUID, n: int) -> datetime | None
 async def covers(db: Db, application_id: UUID, *, memberships: bool) -> bool:
     """Return whether the live source fetches accounts, and memberships if those must be verified too."""
     source = await sources.find(db, application_id)
-    # Pushed records change only when the identity provider sends them, so an import cannot show a change at once.
+    # Pushed records change only when the identity provider sends them, so an import may not show the changes yet.
     if source is None or source.kind is SourceKind.SCIM_PUSH:
         return False
     rows = await fetch_rows(
@@ -366,8 +366,8 @@ async def previewed(db: Db, carrier: Carrier, request: AccessRequestDetail) -> C
 async def progress(db: Db, request: AccessRequestDetail) -> CarrierProgress | None:
     """Return the progress of the carrier with a request.
 
-    Return None if there is no carrier. If the carrier has not taken up the request, also return None when the carrier
-    is off, or the request is completed or canceled.
+    Return None if there is no carrier. Also return None for a request that the carrier has not taken up, if the carrier
+    is off or the request is completed or canceled.
     """
     rows = await fetch_rows(
         db,

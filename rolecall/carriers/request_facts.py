@@ -52,7 +52,7 @@ async def _account(db: Db, request: AccessRequestDetail) -> KnownAccount | None:
     id, username, is_active, is_of_person = rows[0]
     held = (await held_privileges(db, [id])).get(id, [])
     holds = frozenset((each.header, each.section, each.permission) for each in held)
-    # The SQL treats two nulls as equal, so without an identity it would count an unmatched account as the person's.
+    # Without an identity, the SQL would count an unmatched account as the person's, because both identities are null.
     return KnownAccount(username, is_active, is_of_person and identity is not None, holds)
 
 

@@ -58,7 +58,7 @@ async def preview_carrier(db: Db, caller: Caller, id: str, raw: Json, facts: Fac
     tags=_TAGS,
 )
 async def release_carrier(db: Db, caller: Caller, id: str, raw: Json, facts: Facts, config: Config) -> CarrierDetail:
-    """Release requests that the brake holds: the requests that the body names, or all if it names none."""
+    """Release requests that the brake holds: those in the body, or all if it lists none."""
     application_id = known_guid("Application", id)
     await actions.release(db, caller, application_id, raw, facts)
     return await queries.get(db, application_id, config, facts.now)

@@ -75,7 +75,7 @@ async def _opposite(db: Db, request: AccessRequestDetail, steps: Sequence[SentSt
 
 
 def _taken(request: AccessRequestDetail, groups: set[str]) -> list[NewPrivilege]:
-    """Return privileges that take back the memberships in `groups` that the request added."""
+    """Return privileges with the requested access None, for the memberships in `groups` that `request` added."""
     return [
         NewPrivilege(
             header=each.permission.header,
