@@ -129,7 +129,7 @@ def url_problems(raw: Json, config: Config) -> Iterator[Problem]:
         yield Problem("url", f"URL must look like {KINDS[kind].example}, without a username or password")
     elif not (host := host_of(url)):
         if not is_inside_roots(sqlite_path(url), config):
-            yield Problem("url", "URL must name a file inside ROLECALL_IMPORT_ROOTS")
+            yield Problem("url", "URL must refer to a file inside ROLECALL_IMPORT_ROOTS")
     elif problem := listing_problem(host, config.source_hosts):
         yield Problem("url", problem)
 
@@ -165,14 +165,14 @@ def _content_problems(kind: SourceKind, group: str, content: SourceContentBody) 
     if kind is SourceKind.SCIM and content.paging not in (Paging.NONE, Paging.CURSOR):
         yield Problem(f"{place}.paging", "Paging must be Cursor, or None to page by index")
     if (content.resolve or content.nested) and not content.each:
-        yield Problem(f"{place}.each", "Each is required: set it to the attribute with the members")
+        yield Problem(f"{place}.each", "Each is required for resolve or nested: set it to the attribute of the members")
     if content.resolve and content.each and set(content.resolve) != {content.each}:
         example = f"{{{content.each}: sAMAccountName}}"
         yield Problem(f"{place}.resolve", f"Resolve must have exactly one entry, for {content.each}, such as {example}")
 
 
 def _key_problems(raw: Json, body: SourceBody) -> Iterator[Problem]:
-    """Yield the problems: keys that the kind does not use, missing keys, and keys that do not fit each other."""
+    """Yield the problems: keys that the kind does not use, missing keys, and keys that contradict each other."""
     kind = KINDS[body.kind]
     for name in sorted(set(raw) & _FIELDS - _COMMON - kind.keys):
         if raw[name] not in (None, "", {}, [], False):

@@ -27,7 +27,7 @@ from rolecall.sources.snapshot import complete
 
 # The maximum number of times that a list is read if it changes during the read.
 _ATTEMPTS = 3
-# The total time for which the server may make one fetch wait.
+# The maximum total wait before retries, for all lists of a fetch.
 MAX_WAIT_SECONDS = 1800.0
 NO_RECORDS = "the source returned no records; an empty list would remove everything, so it is not imported"
 

@@ -24,11 +24,11 @@ def reference_problem(reference: str) -> str | None:
     if reference.startswith(ENVIRONMENT):
         name = reference.removeprefix(ENVIRONMENT)
         fits = name.startswith(SOURCE_SECRET_PREFIX) and name != SOURCE_SECRET_PREFIX
-        return None if fits else f"Secret reference must name a variable that begins with {SOURCE_SECRET_PREFIX}"
+        return None if fits else f"Secret reference must be env: and a variable that begins with {SOURCE_SECRET_PREFIX}"
     if reference.startswith(FILE):
         name = reference.removeprefix(FILE)
         fits = bool(name) and name == Path(name).name and name not in (".", "..") and "\\" not in name
-        return None if fits else "Secret reference must name a file in ROLECALL_SOURCE_SECRETS, without a path"
+        return None if fits else "Secret reference must be file: and a plain file name in ROLECALL_SOURCE_SECRETS"
     return f"Secret reference must be {REFERENCES}, or {SEALED} if you enter the secret"
 
 

@@ -130,7 +130,7 @@ def _asked(content: SourceContent) -> dict[str, str]:
     if content.filter:
         query["filter"] = content.filter
     if content.attributes:
-        # `id` need not be named: servers always return it.
+        # Do not request `id`: servers always return it.
         query["attributes"] = ",".join(content.attributes)
     return query
 

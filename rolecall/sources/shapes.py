@@ -69,7 +69,7 @@ def names_secret(name: str) -> bool:
 def _without_secrets(given: dict[str, str]) -> dict[str, str]:
     for name in given:
         if names_secret(name):
-            raise broken(f"{name} looks like a secret; set authentication to Header and name the secret in secretRef")
+            raise broken(f"{name} looks like a secret; use authentication Header, and refer to the secret in secretRef")
     return given
 
 

@@ -201,6 +201,6 @@ def _shaped(records: list[FetchedRecord], content: SourceContent) -> Iterator[Fe
 
 
 def _is_wanted(name: str, wanted: tuple[str, ...], inner: tuple[str, ...]) -> bool:
-    """Return whether the configuration names a member, or a value inside it such as `name.givenName`."""
+    """Return whether a member is configured, or a value inside it such as `name.givenName`."""
     lower = name.lower()
     return lower in wanted or any(each.startswith((f"{lower}.", f"{lower}:")) for each in inner)

@@ -191,5 +191,5 @@ async def test_file_outside_the_import_roots_is_refused(sourcing: Sourcing, conf
 
     for answer in (refused, followed):
         assert answer.json()["errors"] == [
-            {"field": "url", "message": "URL must name a file inside ROLECALL_IMPORT_ROOTS"}
+            {"field": "url", "message": "URL must refer to a file inside ROLECALL_IMPORT_ROOTS"}
         ]
