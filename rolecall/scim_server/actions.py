@@ -1,6 +1,6 @@
 """Write pushed resources, and create and revoke the tokens of a push.
 
-Every request that writes begins with a lock on the push of its application, so that writes run one after another.
+Every write of a resource begins with a lock on the push of its application, so that writes run one after another.
 """
 
 from datetime import datetime, timedelta
@@ -268,7 +268,7 @@ async def _keep_change(db: Db, target: PushTarget) -> None:
 
 
 async def take_changes(db: Db, application_id: UUID) -> bool:
-    """Mark the changes so far as taken by an import; return whether there were any."""
+    """Mark the pending changes of a push as taken by an import; return whether there were any."""
     sql = "UPDATE scim_pushes SET waiting_since = NULL WHERE application_id = %(id)s AND waiting_since IS NOT NULL"
     return bool(await execute(db, sql, id=application_id))
 
@@ -276,7 +276,7 @@ async def take_changes(db: Db, application_id: UUID) -> bool:
 def _name_key(target: PushTarget, resource: Resource) -> str:
     """Return the normalized name, which must be unique among the pushed users or groups of an application.
 
-    It ignores at least every difference that an import ignores, so that an import cannot merge two pushed names.
+    It ignores at least the differences that an import ignores, so that two pushed users never become one account.
     """
     return name_key(str(resource[target.kind.naming]))
 

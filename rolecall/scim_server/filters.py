@@ -108,7 +108,7 @@ class FilterParser:
         return terms[0] if len(terms) == 1 else AnyOf(tuple(terms))
 
     def value_path(self) -> tuple[str, Filter | None, str]:
-        """Parse the path of a PATCH operation: an attribute, perhaps with a value filter and a sub-attribute."""
+        """Parse the path of a PATCH operation: an attribute, optionally with a value filter and a sub-attribute."""
         path, inner, part = self._next("an attribute"), None, ""
         if self._peek() == "[":
             inner = self._enclosed("[", "]", 0)
@@ -222,7 +222,7 @@ def matches(term: Filter, value: object) -> bool:
 
 
 def _is_absent(term: Comparison, value: object) -> bool:
-    """Return whether the value is missing and the comparison matches that: `eq null`, or `ne` with another value."""
+    """Return whether the value is missing and the comparison matches missing ones: `eq null`, or `ne` with a value."""
     wanted = (term.operator is CompareOperator.NE) != (term.value is None)
     return wanted and term.operator in (CompareOperator.EQ, CompareOperator.NE) and not [*_values(value, term.path)]
 
@@ -255,7 +255,7 @@ OF_TEXTS = (CompareOperator.CO, CompareOperator.SW, CompareOperator.EW)
 
 
 def compares(term: Comparison, found: object) -> bool:
-    """Compare as `SqlFilter` does in SQL: a string with the text of any value, other values only within their type."""
+    """Compare as `SqlFilter` does: a string with the text of any value, other values only with values of their type."""
     wanted = term.value
     if isinstance(wanted, str):
         # Entra writes roles[primary eq "True"].

@@ -59,7 +59,7 @@ class PatchWork:
     def count_operations(self, number: int) -> None:
         self._operations += number
         if self._operations > MOST_OPERATIONS:
-            raise ScimError(f"Send at most {MOST_OPERATIONS} operations at once", status=413)
+            raise ScimError(f"Send at most {MOST_OPERATIONS} operations in one request", status=413)
 
     def count_written(self, value: object, elements: int = 1) -> None:
         """Count a value once for each element that it changes."""
@@ -79,7 +79,7 @@ class PatchWork:
     def _count(self, units: int) -> None:
         self._units += units
         if self._units > _MOST_WORK:
-            raise ScimError("The operations read and filter too many values; send fewer at once", status=413)
+            raise ScimError("The operations read and filter too many values; send fewer in one request", status=413)
 
 
 def _size(value: object) -> int:
@@ -194,7 +194,7 @@ class Patch:
             if target.is_explicit:
                 raise ScimError(f"{path.name} cannot be changed", ScimErrorType.MUTABILITY)
             return
-        # Check the limits before a change copies the value to several elements, or reads the elements.
+        # Check the limits first, because the change may read many elements and copy the value to each of them.
         self.work.count_written(value)
         # `checked_resource` drops an extension that stays empty.
         holder = self.resource.setdefault(path.extension, {}) if path.extension else self.resource

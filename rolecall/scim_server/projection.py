@@ -47,7 +47,7 @@ def _paths(given: object, kind: ResourceType) -> frozenset[Keys]:
     """Parse attribute names: separated by commas in a query, a list in a body."""
     names = [str(each) for each in given] if isinstance(given, list) else str(given or "").split(",")
     if len(names) > _MOST_NAMES:
-        raise ScimError(f"Name at most {_MOST_NAMES} attributes", ScimErrorType.INVALID_VALUE)
+        raise ScimError(f"Send at most {_MOST_NAMES} attribute names", ScimErrorType.INVALID_VALUE)
     return frozenset(tuple(find_path(name.strip(), kind).keys) for name in names if name.strip())
 
 

@@ -71,7 +71,7 @@ def finished(resource: Resource, kind: ResourceType) -> Resource:
         if len(resource.get(field, "")) > LONGEST_NAME:
             raise invalid_value(f"{field} must have at most {LONGEST_NAME} characters")
     if len(name_key(name).encode()) > _MOST_KEY_BYTES:
-        raise invalid_value(f"{kind.naming} has too many characters that expand to several others; use a shorter name")
+        raise invalid_value(f"{kind.naming} is too long after Unicode normalization; use a shorter name")
     extensions = [key for key in resource if key.lower().startswith("urn:")]
     whole = {**resource, "schemas": [kind.urn, *extensions]}
     if len(msgspec.json.encode(whole)) > LARGEST_RESOURCE:
@@ -169,7 +169,7 @@ def member_ids(values: object) -> dict[str, str]:
     """Map the ids of members to the display names that were sent with them."""
     given = values if isinstance(values, list) else [] if values is None else [values]
     if len(given) > MOST_MEMBERS:
-        raise ScimError(f"Send at most {MOST_MEMBERS:,} members at once", status=413)
+        raise ScimError(f"Send at most {MOST_MEMBERS:,} members in one list", status=413)
     found: dict[str, str] = {}
     for each in given:
         value = each.get("value") if isinstance(each, dict) else each

@@ -33,7 +33,7 @@ class PushDetail(msgspec.Struct, rename="camel"):
     # The last request of the identity provider, to the minute.
     last_request: datetime | None
     last_change: datetime | None
-    # The time at which the pending changes are imported, which further changes may postpone.
+    # When the pending changes are imported. New changes postpone this, but at most to an hour after the first one.
     next_snapshot: datetime | None
     tokens: list[PushTokenItem]
 

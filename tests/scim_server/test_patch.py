@@ -166,7 +166,7 @@ EXPENSIVE: dict[str, tuple[dict[str, Any], list[dict[str, Any]], str]] = {
     "long filters of long values": (
         {"emails": [{"value": "a" * 100_000}] * 2},
         [{"op": "remove", "path": LONG}] * 300,
-        "The operations read and filter too many values; send fewer at once",
+        "The operations read and filter too many values; send fewer in one request",
     ),
     "values above the largest resource": (
         {},
@@ -184,12 +184,12 @@ EXPENSIVE: dict[str, tuple[dict[str, Any], list[dict[str, Any]], str]] = {
     "many attributes of one value": (
         {},
         [{"op": "add", "value": {f"x{n}": 1 for n in range(2000)}}],
-        "Send at most 1000 operations at once",
+        "Send at most 1000 operations in one request",
     ),
     "objects of many names": (
         {"name": {f"{n:x}": 1 for n in range(20_000)}},
         [{"op": "add", "path": "name", "value": {"a": 1}}] * 1000,
-        "The operations read and filter too many values; send fewer at once",
+        "The operations read and filter too many values; send fewer in one request",
     ),
 }
 
