@@ -84,9 +84,9 @@ async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
 async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> bool:
     """Set the status and `columns` of an import if MOVES allows this change of status; return whether they were set."""
     changes = ", ".join(f"{name} = %({name})s" for name in ("status", *columns))
-    # Fires key_row (schema/application_imports.sql). A new status also fires show_entitlements
-    # (schema/entitlements.sql), watch_duties (schema/duties.sql), recheck_requests (schema/access_requests.sql),
-    # note_import_to_review (schema/reviews.sql) and notify_of_failed_import (schema/notifications.sql).
+    # Fires key_row (schema/application_imports.sql). Finished also fires show_entitlements (schema/entitlements.sql),
+    # watch_duties (schema/duties.sql), recheck_requests (schema/access_requests.sql) and note_import_to_review
+    # (schema/reviews.sql). Failed also fires notify_of_failed_import (schema/notifications.sql).
     moved = await execute(
         db,
         f"UPDATE application_imports SET {changes} WHERE id = %(id)s AND status = ANY(%(allowed)s)",

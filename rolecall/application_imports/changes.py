@@ -46,9 +46,9 @@ _INTERNAL = {"firstNameKey", "lastNameKey"}
 _JSON = {"metadata": "::json"}
 
 # For each type of change by import n: the condition for the rows `r`, and the join condition for `o`, the version that
-# `r` replaced or, for a removed row, that replaced `r`. The number n is a literal to avoid a generic plan: one import
-# has millions of rows, the next has ten. With `IS NULL` instead of `coalesce`, the planner would expect no rows, and
-# sort all rows of the import.
+# `r` replaced. For a removed row, `o` is a version that replaced `r`: there must be none. The number n is a literal to
+# avoid a generic plan: one import has millions of rows, the next has ten. With `IS NULL` instead of `coalesce`, the
+# planner would expect no rows, and sort all rows of the import.
 _ROWS = {
     ChangeType.NEW: ("r.from_import = {n:d} AND coalesce(o.from_import, 0) < 1", "o.until_import = {n:d}"),
     ChangeType.ALTERED: ("r.from_import = {n:d} AND o.from_import IS NOT NULL", "o.until_import = {n:d}"),

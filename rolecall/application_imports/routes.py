@@ -70,7 +70,8 @@ async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> Impor
 async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> ImportDetail:
     """Cancel an import.
 
-    For an identity source, the scope `identities:write` is needed as well.
+    Its status is Canceling until a worker has stopped it. For an identity source, the scope `identities:write` is
+    needed as well.
     """
     return await queries.get(db, await actions.cancel_import(db, caller, raw, facts))
 
@@ -116,7 +117,7 @@ async def list_rejects(db: Db, id: str, query: dict[str, Any]) -> Page[RejectIte
 
 @operation("POST", "/{id:str}/continue", scope=Scope.IMPORTS_WRITE, tags=_ADDED)
 async def continue_import(db: Db, caller: Caller, id: str, now: datetime) -> ImportDetail:
-    """Lift the guard for a held import.
+    """Continue a held import: lift the guard for this import only.
 
     For an identity source, the scope `identities:write` is needed as well. For an import that lowers high risk ratings,
     `config:manage` is needed, and the caller must not have supplied its data.

@@ -129,7 +129,7 @@ def test_other_columns_that_may_be_the_username_are_named(tmp_path: Path) -> Non
 
     (part,) = proposed(tmp_path, users=text).files[0].contents
 
-    assert "Username is Mail. Also different in every row: Extension, ID, AuthID" in part.statements
+    assert "Username is Mail. Other columns with unique values: Extension, ID, AuthID" in part.statements
 
 
 def test_numbers_beside_a_column_called_username_are_not_named(tmp_path: Path) -> None:
@@ -137,4 +137,4 @@ def test_numbers_beside_a_column_called_username_are_not_named(tmp_path: Path) -
 
     (part,) = proposed(tmp_path, users=text).files[0].contents
 
-    assert "Username is Username. Also different in every row: Alias" in part.statements
+    assert "Username is Username. Other columns with unique values: Alias" in part.statements

@@ -193,7 +193,7 @@ async def _unknown_supervisors(db: Db, application_id: UUID) -> list[str]:
 
 
 async def _supervisors_where(db: Db, application_id: UUID, condition: str) -> tuple[list[tuple[str, str]], int]:
-    """Return the first employees who have no supervisor and meet the condition, and how many more there are.
+    """Return the first employees without a supervisor for whom the condition is true, and how many more there are.
 
     Each employee ID is paired with the supervisor ID in the file.
     """

@@ -56,7 +56,7 @@ def _hidden(name: str, value: str, keep: Iterable[str]) -> str:
 
 
 async def _note(db: Db, application_id: UUID, removed: Counter[str]) -> None:
-    """Add an audit entry to the application, with the names of the columns and counts, but never the values."""
+    """Add an audit entry to the application: how many values of each column were changed, but never the values."""
     note = {
         "kind": "Application",
         "id": str(application_id),

@@ -26,9 +26,9 @@ async def write_changes(db: Db, changes: ChangeSet) -> None:
 
 
 async def close_unused(db: Db, application_id: UUID, number: int, maybe_unused: Sequence[int]) -> None:
-    """Remove unlisted groups or clear their fields, and remove permissions in `maybe_unused` that have no holder.
+    """Remove unused groups that no file lists, clear the fields of other unlisted groups, remove unused permissions.
 
-    The calling code must write all changes first.
+    Only the permissions in `maybe_unused` are checked. The calling code must write all changes first.
     """
     await _close_unnamed_groups(db, application_id, number)
     await _close_unused_permissions(db, number, maybe_unused)

@@ -44,7 +44,7 @@ class ChangeSet:
         self.changes: list[RelationChange] = []
         # How many rows of each file change something, by content and number of the file.
         self.applied: dict[Content, dict[int, int]] = {}
-        # The permissions named in removed lines but in no added line. Those without a holder are removed at the end.
+        # The permissions of removed lines that no added line contains. Those without a holder are removed at the end.
         self.maybe_unused: list[int] = []
 
     def insert(self, into: str, rows: pl.DataFrame) -> None:
@@ -52,7 +52,7 @@ class ChangeSet:
         self.inserts.append(Insert(into, rows.with_columns(ordered_ids(rows.height), application)))
 
     def change(self, relation: Relation, change: Difference, indexes: dict[str, NameIndex]) -> None:
-        """Add a difference. `indexes` maps key columns that may be missing to the indexes that return their numbers."""
+        """Add a difference. If its frames lack a key column, add the column with the numbers from `indexes`."""
         for column, index in indexes.items():
             change = Difference(
                 *(

@@ -53,9 +53,9 @@ class HoldingComparison:
         self.stale: set[Content] = set()
 
     async def changes(self) -> AsyncIterator[ChangeSet | Doubt]:
-        """Yield one change set for every few parts; the last one also has the changes of groups and permissions.
+        """Yield the changes of a few parts at a time; the last change set also has those of groups and permissions.
 
-        If the changed lines are not enough to compare a content, yield a Doubt and stop.
+        If the files of a content must be read completely, yield a Doubt and stop.
         """
         await self.groups.load()
         await self.catalogue.load()

@@ -33,7 +33,7 @@ class NameIndex(NamedTuple):
 
 
 class _NamedTable(NamedTuple):
-    """A table that assigns numbers to names. `name` lists its name columns, `in_files` the same columns in files."""
+    """A table that assigns numbers to names. `name` lists the columns of a name, `in_files` those in files."""
 
     table: str
     name: list[str]

@@ -153,7 +153,7 @@ async def discard_draft(db: Db, caller: Caller, id: UUID) -> None:
 
 
 async def delete_old_dry_runs(db: Db, store: Store, now: datetime) -> None:
-    """Delete dry runs older than a day, unless they are queued or running, and their files, unless an import uses them.
+    """Delete dry runs older than a day with their files. Keep queued and running dry runs, and files that imports use.
 
     Also delete previews of imports that are no longer held.
     """

@@ -134,7 +134,7 @@ def _are_ids(words: Set[str], values: Sequence[str]) -> bool:
 
 
 def _repeats(values: Sequence[str]) -> bool:
-    """Return whether each value occurs at least twice on average."""
+    """Return whether values occur at least twice on average."""
     return 2 * len(set(values)) <= len(values)
 
 
@@ -149,7 +149,7 @@ def _listed(values: Sequence[str]) -> Sign | None:
     inside = [value[1:-1] if value[0] + value[-1] in ("[]", "{}") else value for value in values]
     for separator in _SEPARATORS:
         lists = [[part.strip() for part in value.split(separator) if part.strip()] for value in inside]
-        # A part with many words is a piece of a sentence if it occurs only once; long names repeat.
+        # A part with many words that occurs only once is a piece of a sentence, not a name: long names repeat.
         once = {part for part, count in Counter(part for each in lists for part in each).items() if count == 1}
         is_text = separator == "," and (
             any(len(part.split()) > _MOST_WORDS for part in once)

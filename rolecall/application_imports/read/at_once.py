@@ -1,4 +1,4 @@
-"""Count the bytes of files that are read at once. The memory limit of the process grows with this number."""
+"""Count the bytes of files that are read in one piece. The memory limit of the process grows with this number."""
 
 _noted = 0
 

@@ -16,4 +16,4 @@ class BrokenFile(Exception):
 
 
 class ReadAtOnce(Exception):
-    """Raised if a long file cannot be read in pieces and must be read at once."""
+    """Raised if a long file cannot be read in pieces and must be read in one piece."""

@@ -64,7 +64,7 @@ def is_western(content: bytes) -> bool:
     best = max(scores, key=lambda name: scores[name])
     if scores[best] < _ENOUGH:
         return True
-    # These code pages differ from windows-1252 in only a few letters, so their scores must be clearly higher.
+    # These code pages share many letters with windows-1252, so their scores must be clearly higher.
     is_similar = best in ("windows-1250", "windows-1254")
     return best in _LATIN and not (is_similar and scores[best] > scores["windows-1252"] + _CLEARLY)
 

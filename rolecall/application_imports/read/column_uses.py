@@ -25,7 +25,7 @@ class Fate(StrEnum):
 
 
 class Use(NamedTuple):
-    """What becomes of a column. `how` names the fields that it fills, or the reason why it fills none."""
+    """What becomes of a column. `how` says which fields it fills or why it fills none; empty if it is just not read."""
 
     fate: Fate
     how: str
@@ -44,7 +44,7 @@ _DEEPEST = 20
 
 
 def uses_of(headers: Sequence[str], sections: Sequence[Section]) -> dict[str, Use]:
-    """Return what becomes of each column of a file from which the contents of all sections are read."""
+    """Return what becomes of each column of a file. The contents of all `sections` are read from this file."""
     given = [_fields_in(headers, section) for section in sections]
     ignored = [{*map(same_header, section.shape.ignore)} for section in sections]
     unpivoted = [{header for header in headers if _is_in_matrix(header, each)} for each in map(_in_matrix, sections)]
@@ -69,7 +69,7 @@ def _read(fields: Mapping[str, Sequence[str]]) -> Use:
 def _unread(
     header: str, sections: Sequence[Section], ignored: Sequence[Set[str]], unpivoted: Sequence[Set[str]]
 ) -> Use:
-    """Return what becomes of a column that gives no field. `ignored` and `unpivoted` list columns for each section."""
+    """Return what becomes of a column that fills no field. `ignored` and `unpivoted` list columns for each section."""
     if secret_headers([header], [name for section in sections for name in section.shape.keep]):
         return Use(Fate.IGNORED, "it looks like a secret")
     name = same_header(header)

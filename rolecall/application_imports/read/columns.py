@@ -20,7 +20,7 @@ ALIASES = {
     "Header": ("Heading", "Category"),
 }
 
-# A file must have a column for at least one field of each tuple.
+# For each tuple of fields, a file must have a column for at least one of them.
 REQUIRED: dict[Content, tuple[tuple[str, ...], ...]] = {
     Content.USERS: (("Username",),),
     Content.GROUPS: (("Group",),),

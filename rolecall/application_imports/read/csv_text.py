@@ -62,7 +62,7 @@ def decode(content: bytes, encoding: str | None, *, is_exact: bool = False) -> D
 
 
 def is_long(file: BinaryIO) -> bool:
-    """Return whether a file must be read in pieces, and rewind the file."""
+    """Return whether a file is long enough to read it in pieces; rewind the file."""
     size = file.seek(0, SEEK_END)
     file.seek(0)
     return size >= 2 * PIECE

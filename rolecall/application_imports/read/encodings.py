@@ -57,7 +57,7 @@ def wide(content: bytes) -> str | None:
 
 
 def _is_damaged(content: bytes) -> bool:
-    """Return whether a text is damaged UTF-8, not another encoding: at least half of its non-ASCII text is valid."""
+    """Return whether a text is damaged UTF-8, not in another encoding: at least half of its non-ASCII text is UTF-8."""
     if not _UTF8_LETTER.search(content):
         return False
     text = content.decode(errors="replace")

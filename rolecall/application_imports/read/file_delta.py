@@ -67,9 +67,9 @@ class FileDelta:
         self.rows = [0] * len(files)
         # The columns, if the file consists of JSON lines.
         self.headers: list[str] = []
-        # The tables of files that were read whole. They are kept if rejects are allowed, to show the rejected rows.
+        # The tables of files that were read in one piece. They are kept if rejects are allowed, to show rejected rows.
         self.tables: dict[int, Table] = {}
-        # Whether the files had to be read as a whole, because a long one could not be read in pieces.
+        # Whether all files were read in one piece each, because a long one could not be read in several.
         self.is_at_once = False
         # Why the files seem to be only some pages of a list; None if they seem to be complete.
         self.missing: str | None = None
@@ -189,7 +189,7 @@ def read_whole(
 ) -> FileDelta:
     """Read all rows. `on_read` gets the number of bytes processed so far.
 
-    If a file is read at once, half of its bytes are reported during parsing, and the rest when its values are
+    If a file is read in one piece, half of its bytes are reported during parsing, and the rest when its values are
     converted. With `is_dry`, also describe in `accounts` what each setting of the shape did.
     """
     try:

@@ -109,7 +109,7 @@ def read_in_pieces(
 
 
 def _tables_of_text(text: LongText, shape: FileShape | None, columns: Iterable[str]) -> Iterator[Table] | None:
-    """Read a long text in pieces; return None if its format or its shape requires that it is read at once."""
+    """Read a long text in pieces; return None if its format or its shape requires one piece."""
     if shape is not None and (shape.aligned or shape.column_starts or shape.fill_down):
         return None
     if text.head.isspace() or text.head.startswith((b"PK\x03\x04", b"PAR1", *SIGNATURES)):

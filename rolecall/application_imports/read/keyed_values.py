@@ -22,7 +22,7 @@ Path = tuple[str, ...]
 BETWEEN = ": "
 # Members that name an object, best first: `{"id": 7, "name": "Agent"}` is named Agent.
 _NAMING = ("displayname", "display", "name", "value")
-# Members that name an object in a list, or in a cell of its own, if it has no other name.
+# Members that name an object in a list or an object that fills a cell, best first.
 _NAMING_ENTRIES = (
     *_NAMING,
     "title",
@@ -48,7 +48,7 @@ ACCESS_WORDS = {
     "authorizations", "scopes", "license", "licenses", "licences", "capabilities", "grants", "policies",
     "responsibilities", "rollen", "gruppen", "berechtigungen", "rechte", "droits", "permisos", "profiles",
 }  # fmt: skip
-# Words in names of flags that describe something. They are not names of access.
+# Words in names of flags that describe an account or a thing, such as `verified`. Such a flag is not access.
 FLAG_WORDS = {
     "mfa", "fa", "2fa", "otp", "password", "pwd", "passwd", "factor", "verified", "confirmed", "enrolled", "expired",
     "expires", "expire", "expiry", "lock", "locked", "enabled", "disabled", "active", "inactive", "deleted", "archived",
@@ -173,7 +173,7 @@ def _found_in_object(path: Path, value: Object, naming: Sequence[str]) -> Iterat
 
 
 def _is_described(value: Object) -> bool:
-    """Return whether an object in a cell of its own describes one thing. Otherwise, its names are data."""
+    """Return whether an object that fills a cell describes one thing. Otherwise, its names are data."""
     if "id" in map(fold, value):
         return True
     naming = _naming_member(value, _NAMING)
@@ -247,7 +247,7 @@ def _has_text(value: object) -> bool:
 
 
 def are_levels(texts: Iterable[str]) -> bool:
-    """Return whether most of the different texts contain a usual word for a level of access, such as read."""
+    """Return whether most of the different texts contain a usual word for a level of access, such as `read`."""
     distinct = {*texts}
     return 2 * sum(bool(_LEVELS & all_words(text)) for text in distinct) > len(distinct)
 

@@ -166,7 +166,7 @@ def _texts(files: Sequence[LineFile], rows: pl.DataFrame, *, are_checked: bool) 
 
 
 def _are_rows(lines: pl.Series, header: str) -> bool:
-    """Return whether no line is blank or ends inside quotes."""
+    """Return whether every line contains text and closes its quotes."""
     quote = "'" if header.startswith("'") else '"'
     odd = lines.str.count_matches(quote, literal=True) % 2 == 1
     return not ((lines.str.strip_chars() == "") | odd).any()

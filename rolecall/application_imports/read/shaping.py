@@ -203,7 +203,7 @@ class ShapedTable:
         separators: Mapping[str, str],
         conditions: Collection[RowCondition],
     ) -> None:
-        """Make a row from each value in the matrix, except blanks and, if the cells are Access, words for no access.
+        """Make a row from each value in the matrix. Leave out blanks and, if cells give Access, words for no access.
 
         `words` are the words that `values.Access` maps; they are kept even if they usually mean no access. `separators`
         split cells with several values, and `conditions` say which of these values are left out.
@@ -367,7 +367,7 @@ def _is_skipped(row: list[str], position: int, condition: RowCondition) -> bool:
         return False
     if not condition.is_not:
         return condition.matches(row[position])
-    # A line that was not split into columns is in the first field as a whole, so compare only its beginning.
+    # If a line was not split into columns, its first field is the whole line, so compare only the beginning.
     text = row[0].strip().lower()
     return position == 0 and not any(text.startswith(word.strip().lower()) for word in condition.is_not)
 

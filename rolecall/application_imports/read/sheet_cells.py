@@ -13,7 +13,7 @@ from rolecall.application_imports.read.broken_file import BrokenFile
 _MOST_LINES, _MOST_COLUMNS = 1_048_576, 16_384
 # The maximum area from the first to the last cell, because the reader allocates memory for each cell in it.
 _MOST_CELLS = 60_000_000
-# A larger area is allowed if it has at most this many positions for each cell that exists.
+# A larger area is allowed if, on average, at least one of this many positions has a cell.
 _SPARSE = 20
 # A formula without a cached value: the program that wrote the file never computed it.
 _UNCOMPUTED = re.compile(rb'<c r="([A-Z]+)(\d+)"[^<>]*><f[^<>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>')

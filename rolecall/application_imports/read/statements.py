@@ -118,7 +118,7 @@ def _username(table: ReadTable) -> Iterator[str]:
         and _may_be_username(header, frame.get_column(str(i)), is_usual=is_usual)
     ]
     if unique:
-        yield f"Username is {_in_words(source)}. Also different in every row: {some_of(unique, _MOST_COLUMNS)}"
+        yield f"Username is {_in_words(source)}. Other columns with unique values: {some_of(unique, _MOST_COLUMNS)}"
 
 
 def _may_be_username(header: str, cells: pl.Series, *, is_usual: bool) -> bool:

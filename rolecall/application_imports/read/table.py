@@ -49,9 +49,9 @@ class Table(NamedTuple):
 
 
 def shown_rows(table: Table, lines: Sequence[int], hidden: Set[int]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows at these lines and all ragged rows as people may see them, without the values of hidden columns.
+    """Yield the rows at these lines and all ragged rows, with hidden columns and secrets inside JSON masked.
 
-    A cell of a ragged row may not be below its own header, so if any column is hidden, hide all cells of these rows.
+    A cell of a ragged row may be below the wrong header, so if any column is hidden, mask all cells of these rows.
     """
     for ragged in table.ragged:
         yield ragged.line, [HIDDEN] * len(ragged.row) if hidden else [*map(mask_json, ragged.row)]

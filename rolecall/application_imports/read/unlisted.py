@@ -19,6 +19,6 @@ def unlisted_in_words(names: Collection[str], rows: int) -> str:
 
 
 def derived_in_words(count: int, names: Iterable[str]) -> str:
-    """Return the number of accounts that are imported because rows name them, with the first usernames."""
+    """Return how many accounts are imported because rows contain their usernames, and list the first usernames."""
     first = list(islice(names, MOST_NAMED))
     return f"{counted(count, 'account')}, all of them active: {some_of(first, MOST_NAMED, count)}"

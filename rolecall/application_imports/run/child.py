@@ -25,8 +25,8 @@ from rolecall.core import clock
 
 log = structlog.get_logger("rolecall.imports")
 
-# By default the allocator of polars keeps freed memory for ten seconds, which raises the peak by half. With no
-# delay, memory that was just returned to the kernel would be requested again for the next frame.
+# By default the allocator of polars keeps freed memory for ten seconds, which raises the peak by half. Without any
+# delay, it would return memory to the kernel and request it again for the next frame, so use a short delay.
 _ALLOCATOR = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:100,muzzy_decay_ms:0"}
 # Limit the time too, because the CPU limit does not end a build that is blocked by a disk or a database.
 _LONGEST_SECONDS = 3600.0

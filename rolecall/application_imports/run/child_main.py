@@ -40,7 +40,7 @@ def main(job: Job, worker: Connection) -> None:
 def _most_memory(input_bytes: int) -> int:
     """Return the memory that a build may use. It grows with the size of the files.
 
-    Above `MOST_IN_MEMORY`, only the size of files that must be read at once counts.
+    Above `MOST_IN_MEMORY`, it grows only with the size of files that are read in one piece.
     """
     return _MEMORY + _MEMORY_PER_BYTE * min(input_bytes, MOST_IN_MEMORY + at_once.noted())
 

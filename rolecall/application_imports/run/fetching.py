@@ -102,7 +102,7 @@ async def _store(
 async def _fetch_source(
     pool: Pool, config: Config, run: ImportRun, source: Source, groups: Sequence[FileGroup]
 ) -> None:
-    """Fetch a file for each file group that a live source names. If one cannot be fetched, no file is added."""
+    """Fetch a file for each file group in the settings of a live source. If one fails, add no file to the import."""
     named = [group for group in groups if group.name in source.contents]
     missing = [group.name for group in groups if not group.is_optional and group not in named]
     unknown = [name for name in source.contents if name not in {group.name for group in groups}]

@@ -168,7 +168,7 @@ async def _hold(
     if rejected := sum(file.rejected for file in files):
         reasons += reasons_of_more_rejects(rejected, await count.rejected_before(db, run.application_id), tallies)
     may_lower = run.is_supplied and any(tallies[kind].total for kind in _RATING)
-    # There are no ratings to lower if no import has finished before, not even an empty one.
+    # There are earlier ratings only if an import has finished before, even if it was empty.
     is_first = not may_lower or not await count.has_totals(db, run.application_id)
     lowered = [] if is_first else await ratings.lowered(db, run.number)
     if lowered:

@@ -73,7 +73,7 @@ async def open_http(root: str, location: str) -> AsyncIterator[HttpSource]:
 def _session(root: URL) -> aiohttp.ClientSession:
     def make_socket(info: aiohttp.AddrInfoType) -> socket.socket:
         address = str(info[4][0])
-        # The operator may name a forbidden address as the root, but a host name must not resolve to one.
+        # A forbidden address is allowed if the operator wrote it in the root, but a host name must not resolve to one.
         if address != root.host and is_never_a_source(address):
             raise PermissionError(OUTSIDE)
         return socket.socket(*info[:3])

@@ -71,7 +71,7 @@ class ImportRun(msgspec.Struct, frozen=True):
 
 def worker_lock(application_id: UUID) -> int:
     """Return the key of the advisory lock that a worker holds, so that an application runs one import at a time."""
-    # PostgreSQL takes signed 64-bit keys, so use 62 bits of the id; the last bit is 1 only in the key of `build_lock`.
+    # PostgreSQL takes signed 64-bit keys, so use 62 bits of the id. The last bit is 0, unlike in `build_lock`.
     return (application_id.int >> 65) & ~1
 
 

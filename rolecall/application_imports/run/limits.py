@@ -34,7 +34,7 @@ def _memory() -> int:
 
 
 def _limit_memory(limit: Callable[[], int], parent: Connection, too_much: bytes) -> None:
-    """Watch resident memory. The kernel limits only address space, and polars reserves far more than it uses."""
+    """Exit at the limit of resident memory. The kernel limits address space, and polars reserves more than it uses."""
     while _memory() < limit():
         time.sleep(_CHECK_MEMORY_SECONDS)
     parent.send_bytes(too_much)

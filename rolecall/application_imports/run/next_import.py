@@ -181,7 +181,7 @@ async def _build(pool: Pool, config: Config, run: ImportRun, started: datetime) 
 
 
 async def _unchanged(db: Db, run: ImportRun, zone: str) -> list[FileTotals] | None:
-    """Return control totals if neither files nor settings changed, so that nothing must be built; otherwise None."""
+    """Return control totals if neither files nor settings changed, so that no file need be read; otherwise None."""
     before = await sources.sources_after(db, run.application_id)
     sent = await sources.files_of(db, run.id)
     totals = []

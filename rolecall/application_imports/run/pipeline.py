@@ -65,7 +65,7 @@ class ChangeTotals:
         # How many rows of each file change something (`applied`), and how many rows each table gains (`added`).
         self.applied: dict[Content, Counter[int]] = {}
         self.added = Counter[str]()
-        # The permissions named in removed lines but in no added line.
+        # The permissions of removed lines that no added line contains.
         self.maybe_unused: list[int] = []
 
     def add(self, changes: ChangeSet) -> None:
