@@ -8,8 +8,8 @@
 
 -- Regard a changed e-mail as confirmed: the person can sign in with it at once. If it needs a confirmation, `withhold_email`
 -- (identities/actions.py) records this after the change. An UPDATE that sets the same e-mail again confirms nothing, because imports set all
--- columns. To confirm an unchanged e-mail, `confirm_email` (identities/actions.py) and application_imports/apply/identities.py delete its row in
--- unconfirmed_emails.
+-- columns. To confirm an unchanged e-mail, `confirm_email` (identities/actions.py) and application_imports/apply/identities.py delete its row
+-- in unconfirmed_emails.
 CREATE OR REPLACE FUNCTION confirm_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM unconfirmed_emails WHERE identity_id = NEW.id;

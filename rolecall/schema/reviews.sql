@@ -4,7 +4,7 @@
 -- UPDATE of application_imports to Finished fires `note_import_to_review`. INSERT of access_request_events fires `follow_review_requests`.
 -- UPDATE of review_items fires `show_review_items`, `keep_item_reasons` and, for a forbidden change of status, `refuse_item_move`.
 
--- Return why an identity cannot review at this time, or null if it can. Unlike obstacle_of, also return a reason for an unknown id and during a leave.
+-- Return why an identity cannot review at this time, or null if it can. Unlike obstacle_of, also return one for unknown ids and leaves.
 CREATE OR REPLACE FUNCTION review_obstacle(person uuid, moment timestamptz) RETURNS text STABLE LANGUAGE sql RETURN
     CASE WHEN NOT EXISTS (SELECT FROM identities i WHERE i.id = person) THEN 'does not exist'
          ELSE coalesce(obstacle_of(person), CASE WHEN is_absent(person, moment) THEN 'is absent' END) END;
