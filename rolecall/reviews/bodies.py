@@ -45,7 +45,7 @@ from rolecall.settings.policy import Level
 
 
 class ScopeFields(Body):
-    """The fields of a scope without ids of records; the configuration file names records instead."""
+    """The fields of a scope that contain no ids; the configuration file refers to records by name."""
 
     min_risk: Maybe[Annotated[Level, one_of(Level)] | None] = None
     departments: Annotated[list[Name256], Field(max_length=1000)] = Field([])

@@ -96,7 +96,7 @@ _FOLLOWED: Mapping[str, Callable[[Db, UUID, datetime], Awaitable[None]]] = {
 
 
 async def due_reviews(db: Db, now: datetime) -> list[UUID]:
-    """Return the overdue reviews that the service closes, in number order; omit held ones and those that escalate."""
+    """Return the overdue reviews that the service must close, in number order; omit held and escalating reviews."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM reviews WHERE status = 'Open' AND due_on <= %(now)s AND on_silence <> %(escalate)s

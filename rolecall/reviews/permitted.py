@@ -82,8 +82,8 @@ async def may_act_for(db: Db, caller: Caller, reviewer_id: UUID) -> bool:
 
 # SQL for the person who made decision `d`; if token `t` made it, the owner of the token or null.
 DECIDER = "CASE WHEN t.id IS NULL THEN d.decided_by ELSE t.owner_id END"
-# SQL for the reason why one of %(people)s must not decide about a row `c` of review_items, or null if they all may. An
-# account is their own if it belonged to them when the review was opened, or belongs to them now.
+# SQL for the reason why one of %(people)s must not decide about a row `c` of review_items, or null if all of them may.
+# An account is their own if it belonged to them when the review was opened, or belongs to them now.
 OBSTACLE = f"""CASE
     WHEN c.identity_id = ANY(%(people)s)
          OR (SELECT a.identity_id FROM accounts a WHERE a.number = c.account_number) = ANY(%(people)s)

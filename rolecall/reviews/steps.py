@@ -1,4 +1,4 @@
-"""Record who extended, closed or canceled a review, or confirmed a held close, with the items about this person."""
+"""Record who extended, closed or canceled a review, or confirmed a held close, and the items about this person."""
 
 from datetime import datetime
 from enum import StrEnum
