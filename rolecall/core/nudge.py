@@ -16,7 +16,7 @@ async def nudge(db: Db, channel: str) -> None:
 
 
 async def listen(url: str, wakers: Sequence[tuple[str, asyncio.Event]]) -> None:
-    """Set the events of a channel on each notification, and all events after connecting.
+    """Set the asyncio events of a channel at each of its notifications, and all events after connecting.
 
     Reconnect after a failure; until then the tick finds the work.
     """
