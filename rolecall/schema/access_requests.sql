@@ -21,7 +21,7 @@ CREATE OR REPLACE FUNCTION resolved_by(which uuid) RETURNS SETOF uuid STABLE LAN
     WHERE e.request_id = which AND e.name = 'AccessRequestResolved' AND part.person IS NOT NULL;
 END;
 
--- Return who provisioned a request, through a response or a change of its status, in any round.
+-- Return everyone who provisioned a request, through a response or a change of its status, even before it was reopened.
 CREATE OR REPLACE FUNCTION done_by(which uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     ARRAY(SELECT unnest(array_remove(ARRAY[p.reviewer_id, p.stand_in_id], NULL)) FROM responses p
           WHERE p.request_id = which AND p.type = 'Resolve' AND p.response = 'Approved')
