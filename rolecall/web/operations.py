@@ -139,7 +139,7 @@ def operation(
     """Convert a function to a route. With `scope=None`, anyone may call it, and the caller is `NOBODY`.
 
     `prepare`: do slow work, such as calling another server, after the body was read and before the transaction begins.
-    `read_body` must only read, because the caller is authorized again after it.
+    `read_body` must not write, because the caller is authorized again only after it.
 
     `secret`: do not store the response for an idempotency key. `delay_seconds`: wait this long after the commit, so
     that the caches of other processes have expired when the client gets the response. `revokes`: serialize with other

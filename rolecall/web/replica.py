@@ -51,8 +51,8 @@ class Replica:
             written = await fetch_value(db, "SELECT pg_current_wal_flush_lsn()::text")
         async with self.pool.connection(timeout=_REACH_SECONDS) as db:
             for pause in (*_PATIENCE, None):
-                # The function returns null on a server that started without recovery, and the last replayed position
-                # on a replica that was promoted.
+                # The function returns null on a server that started without recovery, and a position that no longer
+                # advances on a replica that was promoted.
                 shown = await fetch_value(db, "SELECT pg_last_wal_replay_lsn() >= %(lsn)s::pg_lsn", lsn=written)
                 if shown or pause is None:
                     break
