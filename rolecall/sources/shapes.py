@@ -89,7 +89,7 @@ def _without_login(path: str) -> str:
 def _are_headers(given: dict[str, str]) -> dict[str, str]:
     for name, value in given.items():
         if not _HEADER_NAME.fullmatch(name) or name.lower() in _FIXED_HEADERS or not value.isprintable():
-            raise broken(f"{name} is not a header that can be set")
+            raise broken(f"{name} cannot be set: its name or value is not valid, or the HTTP client sets it")
     return given
 
 

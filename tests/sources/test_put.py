@@ -125,8 +125,8 @@ async def test_secret_from_a_file_is_used_and_its_date_is_shown(
     [
         ({"secretRef": "env:ROLECALL_SECRET_KEY"}, "secretRef", "begins with ROLECALL_SOURCE_SECRET_"),
         ({"secretRef": "env:HOME"}, "secretRef", "begins with ROLECALL_SOURCE_SECRET_"),
-        ({"secretRef": "file:../secret.key"}, "secretRef", "without a path"),
-        ({"secretRef": "file:/etc/passwd"}, "secretRef", "without a path"),
+        ({"secretRef": "file:../secret.key"}, "secretRef", "a plain file name"),
+        ({"secretRef": "file:/etc/passwd"}, "secretRef", "a plain file name"),
         ({"secretRef": "hunter2"}, "secretRef", "must be env:ROLECALL_SOURCE_SECRET_… or file:…, or sealed"),
         ({"url": "https://api.example.com/"}, "url", "api.example.com is not in ROLECALL_SOURCE_HOSTS"),
         ({"url": "https://ada:pw@127.0.0.1/"}, "url", "without a username or password"),
@@ -158,7 +158,7 @@ async def test_secret_from_a_file_is_used_and_its_date_is_shown(
             for name in ("X-Auth", "X-Key", "Ocp-Apim-Subscription-Key")
         ],
         ({"headers": {"Authorization": "Bearer x"}}, "headers", "looks like a secret"),
-        ({"headers": {"Host": "evil"}}, "headers", "not a header that can be set"),
+        ({"headers": {"Host": "evil"}}, "headers", "Host cannot be set"),
         ({"startTls": True}, "startTls", "REST does not use startTls"),
         ({"authentication": "Header", "secret": "x"}, "header", "Header is required"),
         ({"authentication": "Bearer"}, "secretRef", "Enter the secret, or a secret reference such as env:"),
