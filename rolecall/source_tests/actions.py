@@ -88,7 +88,7 @@ async def _source(
     """Return the source to test, and the secret if the body contains one."""
     application = await queries.application(db, application_id)
     if raw.get("source") is not None:
-        # Name the fields as in the source, because the console shows the same problems beside its form.
+        # Use the field names of the source in problems, because the console shows them beside the same form.
         if not isinstance(raw["source"], dict):
             raise Invalid.on("source", "Source must be an object")
         body, source = sources.checked_source(application, raw["source"], facts, config)
