@@ -147,7 +147,7 @@ def _memberships(
 def _membership(privilege: Privilege, name: str, facts: RequestFacts) -> Step | None:
     group = privilege.permission.permission
     if not _is_membership(privilege, facts):
-        # A privilege that stays as it is needs no step.
+        # An unchanged privilege needs no step.
         if privilege.approved_access == privilege.initial_access:
             return None
         words = " ".join(filter(None, _key(privilege)))

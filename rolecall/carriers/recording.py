@@ -100,7 +100,7 @@ async def _require_due(db: Db, carrier: Carrier, request_id: UUID, now: datetime
 
 
 def _require_free(request: AccessRequestDetail, known: CarriedRequest | None) -> None:
-    """Raise if a person must handle the request: it is assigned to one, or it was carried out and then reopened."""
+    """Raise Inexpressible if a person must handle the request: it has an assignee, or was carried out and reopened."""
     if known and known.state == CarriedState.DONE:
         raise Inexpressible("it was carried out and then reopened, so a person must find out why")
     if request.assignee:
