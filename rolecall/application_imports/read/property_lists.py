@@ -24,7 +24,7 @@ _LEAST = 2
 
 
 def is_property_list(text: bytes) -> bool:
-    """Return whether a text lists properties: the first record has several, and the second begins with the same one."""
+    """Return whether the first two records of a text begin with the same property, and the first one has several."""
     blocks = _blocks(text[:_LOOKED_AT].decode(errors="replace"))
     first, second = (_record(block) or {} for _, block in (next(blocks, (0, [])), next(blocks, (0, []))))
     return len(first) >= _LEAST and bool(second) and next(iter(first)) == next(iter(second))

@@ -117,7 +117,7 @@ class ShapedTable:
     def make(self, field: str, values: pl.Expr) -> None:
         """Add a column for a field. It takes precedence over a column with the same name."""
         name = next(name for name in FIELDS[self.content] if same_header(name) == same_header(field))
-        # A join may build a field that unpivot has already made, so its header must be different.
+        # A join may make a field that unpivot has already made, so the headers of the two columns must differ.
         header = f"{name} by {'unpivot and join' if name in self.made else 'the shape'}"
         self.made[name] = int(self.add(header, values))
 

@@ -37,7 +37,7 @@ async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
 
 
 async def import_pushes(db: Db, config: Config, now: datetime) -> None:
-    """Create an import for each SCIM push that is due, unless one is unfinished; retry failed imports of pushes."""
+    """Create an import for each due SCIM push without an unfinished scheduled import; retry failed imports."""
     for application_id in await due_pushes(db, config, now):
         async with written_by(db, "pushes", by_system("import_push", now)):
             if not await _unfinished(db, application_id) and await take_changes(db, application_id):
