@@ -110,7 +110,7 @@ def _require_free(request: AccessRequestDetail, known: CarriedRequest | None) ->
 async def take_up_again(db: Db, request_id: UUID, opened_on: datetime, now: datetime) -> None:
     """Give a request to the carrier again, even if it is assigned to a person or was carried out before.
 
-    Refuse if the carrier already has the request, waiting or held.
+    Raise Conflict if the request is already waiting or held.
     """
     known = await queries.carried(db, request_id)
     if known and known.opened_on == opened_on and known.state in (CarriedState.WAITING, CarriedState.HELD):

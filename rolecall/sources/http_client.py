@@ -60,7 +60,7 @@ class SentAnswer(NamedTuple):
 class _Refused(Exception):
     """Raised if a request fails.
 
-    Unless `is_final`, the request may be retried, after `pause` seconds if the server asked for that.
+    It may be retried unless `is_final`: after `pause` seconds if the server set a pause, or else after a fixed one.
     """
 
     def __init__(self, reason: str, *, is_final: bool = True, pause: float = 0.0) -> None:
