@@ -59,7 +59,7 @@ async def upload_import(
 
 
 async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: ImportType = ImportType.API) -> UUID:
-    """Create an import with the scheduled files or the live source of an application, and return its id."""
+    """Create an import from the scheduled files or the live source of an application, and return its id."""
     target = await _target(db, raw)
     _require_right(caller, target is not None and target.is_identity_source)
     problems = _target_problems(raw, target)

@@ -124,7 +124,7 @@ async def target(db: Db, application_id: UUID) -> ImportTarget | None:
 class Hold(msgspec.Struct, frozen=True):
     """The reason why the guard holds an import.
 
-    `is_own` means that the caller also supplied the data of the import. A token counts as its owner.
+    `is_own` means that the caller also supplied the data of the import. For a token, its owner is compared.
     """
 
     reason: str

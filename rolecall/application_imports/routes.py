@@ -59,7 +59,7 @@ async def upload_import(
 
 @operation("POST", "/stage", scope=Scope.IMPORTS_WRITE, status=201, body=StageBody, tags=_SPECIFIED)
 async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> Import:
-    """Stage an import with the scheduled files or the live source of an application.
+    """Stage an import from the scheduled files or the live source of an application.
 
     For an identity source, the scope `identities:write` is needed as well.
     """

@@ -41,7 +41,7 @@ NAMED_DATES = (
 )
 _UNIX_DATE = "%a %b %d %H:%M:%S %z %Y"
 DATE_TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M:%S %p", " %I:%M %p", " %H:%M:%S UTC", " %H:%M:%S GMT", ", %I:%M %p")
-# Values of a Windows FILETIME, in units of 100 ns since 1601: 1970-01-01, and the value that means never.
+# Values of a Windows FILETIME (units of 100 ns since 1601): one for 1970-01-01, and one that means never.
 _WINDOWS_EPOCH = 116_444_736_000_000_000
 _WINDOWS_NEVER = 2**63 - 1
 # The Excel serial date of 1970-01-01.

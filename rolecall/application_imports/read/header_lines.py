@@ -74,7 +74,7 @@ def _cut_at(text: bytes, shape: FileShape) -> CsvText:
 
 
 def separator_line(line: str) -> str | None:
-    """Return the delimiter that a line such as `sep=;` names."""
+    """Return the delimiter that a line such as `sep=;` specifies."""
     found = _SEPARATOR_LINE.fullmatch(f"{line.rstrip()}\n".encode("latin-1", "replace"))
     return found[1].decode("latin-1") if found else None
 

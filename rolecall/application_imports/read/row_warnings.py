@@ -68,7 +68,7 @@ def _unread_memberships(table: ReadTable) -> Iterator[str]:
     pairs = {header: _pairs(table, entry, header, is_held=header in held) for header in (*read, *unread)}
     known = {pair for header in read for pair in pairs[header]}
     for header in unread if read else ():
-        # Leave out memberships of entries that this table does not have: another part of the file may have them.
+        # Leave out memberships of entries that are not in this table: another part of the file may contain them.
         missing = [(of, to) for (of, to) in pairs[header] if (of, to) not in known and {of, to} <= entries]
         if missing:
             named = some_of([f"{pairs[header][pair][0]} in {pairs[header][pair][1]}" for pair in missing], _MOST_NAMED)

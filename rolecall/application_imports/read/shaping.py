@@ -339,7 +339,7 @@ class ShapedTable:
 
 
 def _matches(position: str, condition: RowCondition) -> pl.Expr:
-    """Return an expression for whether the text of a column matches a condition. Ignore its `is_past`."""
+    """Return an expression for whether the text of a column matches a condition. Ignore `is_past` of the condition."""
     cell = pl.col(position).str.strip_chars().str.to_lowercase()
     matches = pl.lit(False)
     for word in (text.strip().lower() for text in condition.is_ or condition.is_not):
