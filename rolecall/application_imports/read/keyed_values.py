@@ -101,7 +101,7 @@ def object_in(cell: str) -> dict[str, Any] | None:
 
 
 def keyed_values(value: object) -> list[str]:
-    """Return each value in an object after the names that lead to it, as in `billing: viewer`; for true, only the names.
+    """Return each value in an object after the names that lead to it, as in `billing: viewer`; for true, only names.
 
     Leave out false, null, empty lists, words for no access, and secrets. Of an object that describes one thing, return
     the name with its level, if it has one.
