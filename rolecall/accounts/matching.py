@@ -71,7 +71,7 @@ async def wait_for_turns(db: Db, now: datetime) -> datetime:
 async def match_imported(db: Db, import_number: int, now: datetime) -> None:
     """Match the accounts that an import created or altered. Call this late: the lock is held until the commit."""
     await take_turn(db)
-    # Read the clock after taking the lock, so that matches are later than any review that was opened without them.
+    # Read the clock after taking the lock, so that matches get a later time than reviews opened without them.
     now = max(now, clock.now())
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities)"):
         return

@@ -51,7 +51,7 @@ ACCOUNTS = FrozenListing(
     key={"a.username": "text"},
     make=_account_item,
 )
-# Matches also change between imports, so the count of matchings is part of the version.
+# Matches also change between imports, so stored pages are valid only until the next matching.
 ACCOUNTS_BY_MATCH = replace(
     ACCOUNTS,
     rows=f"{ACCOUNTS.rows} AND a.match = %(match)s",
@@ -336,7 +336,7 @@ async def _permissions(db: Db, given: str, holders: str, ids: Sequence[UUID], as
     return await fetch_all(
         db,
         HeldPermission,
-        # Materialize the holders, so that `group_names` runs once for each of their rows, not for each permission.
+        # Materialize the holders, so that `group_names` runs once for each holder and path, not for each permission.
         f"""WITH {given}holders AS MATERIALIZED (
                 SELECT h.*, group_names(h.path) AS names FROM ({holders}) AS h (holder, id, number, path, since)
             )

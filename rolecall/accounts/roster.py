@@ -1,7 +1,7 @@
 """List accounts across applications, sorted by application and username.
 
-Without filters, or with filters by application, match or activity, concatenate one frozen list per application. The
-starts of their pages are stored, so every page costs the same. With other filters, and for a past moment, one query
+Without filters, or with filters by application, match or `is_active`, concatenate one frozen list per application.
+The starts of their pages are stored, so every page costs the same. With other filters, and for a past moment, one query
 finds and counts the matching accounts.
 """
 
@@ -87,7 +87,7 @@ def _aged(item: RosterItem, moment: datetime) -> RosterItem:
     return item
 
 
-# Matches also change between imports, so the count of matchings is part of the version.
+# Matches also change between imports, so stored pages are valid only until the next matching.
 _OF_ONE = FrozenListing(
     columns=_COLUMNS.format(match="x"),
     rows="""FROM accounts x JOIN applications a ON a.id = x.application_id

@@ -42,7 +42,7 @@ class RosterItem(msgspec.Struct, rename="camel"):
     """An account in the list of accounts across all applications; `matchedOn` is when the current match began.
 
     `ageDays` counts the days since the person left, or since the account became unmatched or disputed, or else since
-    its last login. It is null if none of these is known.
+    its last login. It is null if that time is not known.
     """
 
     id: UUID
