@@ -10,7 +10,7 @@ from rolecall.identities.model import IdentityStatus, IdentityType
 
 
 def _all(value: object, words: str) -> dict[str, object]:
-    """Map every folded spelling of the comma-separated words to the value."""
+    """Map the comma-separated words to the value; spaces in them may also be underscores, dashes or nothing."""
     parts = [word.split() for word in words.split(",")]
     return {fold(joint.join(word)): value for word in parts for joint in ("", "_", "-")}
 
@@ -74,7 +74,7 @@ ACTIVE = {
     **_all(False, "ανενεργός,neaktivan,неактивний,заблокований,звільнений,baja,cesado,cessato"),
     **_account_controls(),
 }
-# The single words that describe a state, without the words for yes and no and the roles.
+# The single words that describe a state, except roles and the words for yes and no.
 STATES_BUT_ROLES = {word for word in ACTIVE if word.isalpha()} - YES_NO.keys() - _ROLES.keys()
 LOCKED = {
     **YES_NO,
@@ -120,7 +120,7 @@ STATUSES = {
     **{fold(status): status.value for status in IdentityStatus},
     "": IdentityStatus.ACTIVE.value,
 }
-# The words of each field that is not free text.
+# The words of each field that accepts only certain words.
 WORDS: dict[str, Mapping[str, object]] = {
     "Active": ACTIVE,
     "Locked": LOCKED,
@@ -129,7 +129,7 @@ WORDS: dict[str, Mapping[str, object]] = {
     "Type": TYPES,
     "Status": STATUSES,
 }
-# The fields that `invert` may name.
+# The fields that `invert` accepts.
 YES_NO_FIELDS = ("Active", "Locked")
 DATE_FIELDS = ("Last Login", "Password Changed", "Created", "Updated")
 _NEVER = "**never logged in**,never logged in,never logged on,never signed in,never accessed,never used"

@@ -76,7 +76,7 @@ def _plain(text: str) -> str:
 class Unpivot(msgspec.Struct, frozen=True):
     """How to read a matrix: `headers` names the field for its headers, and `cells` the field for its cells."""
 
-    # Columns that are not part of the matrix, besides mapped columns. Used if `columns` is not set.
+    # Columns outside the matrix, in addition to mapped columns. Used if `columns` is not set.
     keep: list[str] = []
     headers: str = "Permission"
     cells: str = "Access"
@@ -172,7 +172,7 @@ FILTERS = {
 }
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _FILTER = re.compile(r"([a-z]+)(?:\((.*)\))?")
-# Headers may contain bars, such as Status(Enabled|Disabled): only the name of a filter makes a bar a separator.
+# Headers may contain bars, such as Status(Enabled|Disabled): a bar is a separator only before the name of a filter.
 _BAR = re.compile(rf"\|(?=\s*(?:{'|'.join(FILTERS)})\s*(?:[(|]|$))")
 _UNKNOWN = re.compile(r"\|\s*([a-z]+(?:\([^()]*\))?)\s*(?=\||$)")
 
