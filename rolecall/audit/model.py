@@ -135,7 +135,7 @@ def mark_of(head: Head) -> Mark:
 
 
 def sighting(by: int, chain: int, number: int, hash: str) -> Mark:
-    """Return the mark for an entry that was the head of `chain` in the checkpoint of chain `by`."""
+    """Return a mark that requires the entry which was the head of `chain` when chain `by` was last written."""
     when = f"when chain {by} was last written"
     return Mark(
         chain,
