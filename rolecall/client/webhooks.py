@@ -33,7 +33,7 @@ class _DeliveryBody(Answer):
 
 
 _DECODE = msgspec.json.Decoder(_DeliveryBody).decode
-# The types of subjects by `kind`. It cannot be the tag of a msgspec union, because the types have it as a field too.
+# The types of subjects by `kind`, which cannot be the tag of a msgspec union, because it is also a field of the types.
 _SUBJECTS: dict[object, type[Review | ReviewItem]] = {"Review": Review, "Review Item": ReviewItem}
 
 

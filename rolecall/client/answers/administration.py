@@ -73,7 +73,7 @@ class DeliveredEvent(Answer):
 
 
 class Delivery(Answer):
-    """The body of a webhook delivery. Text posted to `callback` is stored, and added to the activity of the request."""
+    """The body of a webhook delivery. Text posted to `callback` is stored and, for a request, added to its activity."""
 
     id: UUID
     created_date: datetime

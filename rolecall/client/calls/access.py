@@ -141,7 +141,7 @@ def change_duty(duty_id: Id, **fields: Unpack[DutyChanges]) -> Call[answers.Duty
 
 
 def simulate_duty(duty_id: Id, **fields: Unpack[DutyChanges]) -> Call[answers.DutySimulation]:
-    """Simulate a change of a duty: how many conflicts of each rule would begin and end."""
+    """Simulate a change of a duty: how many conflicts of each rule would begin, end and remain."""
     return describe.call("POST", answers.DutySimulation, "/api/duties/{}/simulate", duty_id, body=fields)
 
 

@@ -348,7 +348,7 @@ def list_members(model_id: Id) -> Call[Page[answers.Identity]]:
 
 
 def simulate_model(model_id: Id, *, page: int = 1) -> Call[answers.Simulation]:
-    """Simulate committing the draft: who would gain or lose which access."""
+    """Simulate committing the draft: who would gain or lose which access, and which conflicts would begin."""
     return describe.post(answers.Simulation, "/api/access-models/{}/simulate", model_id, page=page)
 
 
