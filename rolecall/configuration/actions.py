@@ -62,7 +62,7 @@ async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, co
 async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
     """Apply every entry and return the changes.
 
-    If an entry breaks a rule, raise Invalid with the problems of all entries; the transaction must then be rolled back.
+    If an entry is invalid, raise Invalid with the problems of all entries; the transaction must then be rolled back.
     """
     # The routes require only `config:manage`, because the other scopes depend on the sections in the body.
     for section, scope in _SCOPES.items():

@@ -8,7 +8,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Problem
 from rolecall.identities import finding
 
-# For each field that names people: the field of the action that takes their ids.
+# For each field with names of people: the field of the action for their ids.
 _PEOPLE = {"owner": "ownerId", "identity": "identityId"}
 _LISTS_OF_PEOPLE = {
     "provisioners": "provisionerIds",
@@ -16,7 +16,7 @@ _LISTS_OF_PEOPLE = {
     "entitlementOwners": "entitlementOwnerIds",
     "identities": "identityIds",
 }
-# For each field that names records: the field of the action, the section of the records, and the word for one record.
+# For each field with names of records: the field of the action for their ids, their section, and the word for a record.
 _RECORDS = {"application": ("applicationId", "applications", "application"), "without": ("without", "duties", "duty")}
 _LISTS_OF_RECORDS = {
     "conflicts": ("conflicts", "duties", "duty"),

@@ -166,7 +166,7 @@ class ReviewTemplateEntry(msgspec.Struct, rename="camel"):
 
 
 class Configuration(msgspec.Struct, rename="camel"):
-    """The whole configuration; a section is null without the scope to see it."""
+    """The whole configuration; a section is null if the caller lacks the scope to read it."""
 
     settings: SettingsEntry
     applications: list[ApplicationEntry]
