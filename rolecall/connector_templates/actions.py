@@ -39,7 +39,7 @@ async def save_template(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
                 now=facts.now,
             )
     except UniqueViolation:
-        # Unlike the query above, the index ignores case. Another transaction may also have taken the name meanwhile.
+        # Another transaction may have taken the name after the check above.
         raise _taken(body.name) from None
     if not saved:
         raise Invalid.on("applicationId", NO_FILES)
