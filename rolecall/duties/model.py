@@ -28,7 +28,7 @@ class ConflictStatus(StrEnum):
     ENDED = "Ended"
 
 
-# A conflict that begins again is a new record, so that each record is one interval. `refuse_move` enforces this table.
+# A conflict that begins again is a new record, so that each record is one interval. A trigger refuses all other moves.
 CONFLICT_MOVES = {
     ConflictStatus.OPEN: {ConflictStatus.EXCEPTED, ConflictStatus.ENDED},
     ConflictStatus.EXCEPTED: {ConflictStatus.OPEN, ConflictStatus.ENDED},

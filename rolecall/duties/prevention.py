@@ -23,7 +23,7 @@ from rolecall.settings.policy import Level
 class ProposedAccess(msgspec.Struct, frozen=True):
     """A privilege and the access to it. For a membership, `header` is what the application calls groups, or None.
 
-    `holder` is the account, or the group if `is_group`. It matters only for lost access, which another holder may keep.
+    `holder` is the account, or the group if `is_group`. It matters only for losses: another holder may keep the access.
     """
 
     application_id: UUID
@@ -141,8 +141,8 @@ def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDu
 def _lost_controls(control: UUID | None, proposal: AccessProposal, held: _HeldDuties) -> frozenset[ProposedAccess]:
     """Return the losses that remove the control duty, if the person holds it or another open request would give it.
 
-    In the second case, the loss of an account counts only if the other request gives the same access. The loss of a
-    group always counts.
+    If only another request would give it, the loss of a group always counts, and the loss of an account counts only if
+    that request gives the same access.
     """
     promised = {key_of(each) for each, duties in proposal.waiting.items() if control in duties}
     return frozenset(
@@ -153,7 +153,7 @@ def _lost_controls(control: UUID | None, proposal: AccessProposal, held: _HeldDu
 
 
 async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[ProposedAccess, set[UUID]]:
-    """Return, with one query, the duties that each access would give. Leave out duties that no rule in effect names."""
+    """Return, with one query, the duties that each access would give. Leave out duties that no rule in effect uses."""
     asked = list(access)
     found: dict[ProposedAccess, set[UUID]] = {each: set() for each in asked}
     if not asked:
@@ -250,8 +250,8 @@ _Key = tuple[UUID, bool, str, str | None, str, str]
 def key_of(access: ProposedAccess) -> _Key:
     """Return a key for a privilege and its holder.
 
-    If the holder is a group and the privilege has no section, the header is ignored: the privilege may be a nesting,
-    and the header of a nested group is not known.
+    If the holder is a group and the privilege has no section, ignore the header: the privilege may be membership in
+    another group, whose header is not known.
     """
     header = None if access.is_group and not access.section else access.header
     return access.application_id, access.is_group, access.holder, header, access.section, access.permission
@@ -260,7 +260,7 @@ def key_of(access: ProposedAccess) -> _Key:
 def _lost(access: ProposedAccess) -> set[_Key]:
     """Return the keys of lost access, to compare with `_keys`.
 
-    One key has the header. Access that may be a nesting has a second key, without the header.
+    One key has the header. If the access may be a group's membership in a group, a second key has no header.
     """
     exact = access.application_id, access.is_group, access.holder, access.header, access.section, access.permission
     return {exact, key_of(access)}

@@ -74,7 +74,7 @@ async def get(db: Db, id: str | UUID) -> DutyDetail:
 
 
 async def matched(db: Db, patterns: Sequence[Pattern]) -> list[MatchedPattern]:
-    """Return each pattern with the number of entitlements that it matches and that imports still show."""
+    """Return each pattern with the number of entitlements that it matches, except those that imports no longer show."""
     rows = await fetch_rows(
         db,
         """SELECT m.place, count(*) FROM entitlements_matching(%(patterns)s, NULL) AS m
@@ -89,7 +89,7 @@ async def matched(db: Db, patterns: Sequence[Pattern]) -> list[MatchedPattern]:
 
 
 async def rules_naming(db: Db, id: UUID) -> list[DutyReference]:
-    """Return the rules whose committed version or draft names a duty."""
+    """Return the rules whose committed version or draft uses a duty."""
     return await fetch_all(
         db,
         DutyReference,
@@ -102,7 +102,7 @@ async def rules_naming(db: Db, id: UUID) -> list[DutyReference]:
 
 
 async def is_on_record(db: Db, id: UUID) -> bool:
-    """Return whether any past conflict has this duty among its stored sides."""
+    """Return whether the stored access of any past conflict refers to this duty."""
     found: bool = await fetch_value(db, "SELECT EXISTS (SELECT FROM past_sides WHERE duty_id = %(id)s)", id=id)
     return found
 

@@ -44,7 +44,7 @@ class DutyItem(msgspec.Struct, rename="camel"):
 
 
 class MatchedPattern(msgspec.Struct, frozen=True):
-    """A pattern with the number of entitlements that it matches and that imports still show."""
+    """A pattern with the number of entitlements that it matches, except those that imports no longer show."""
 
     application: str
     group: str | None
@@ -60,7 +60,7 @@ class MatchedPattern(msgspec.Struct, frozen=True):
 
 
 class DutyDetail(msgspec.Struct, rename="camel"):
-    """A duty with the `rules` that name it.
+    """A duty with the `rules` that use it.
 
     `warnings` name the patterns that match nothing, or say that the duty has no patterns.
     """

@@ -46,5 +46,5 @@ async def _applications(db: Db, patterns: Sequence[Pattern]) -> dict[Pattern, UU
            JOIN applications a ON in_any_case(a.name) = in_any_case(p.name) ORDER BY a.name DESC""",
         names=[each.application for each in patterns],
     )
-    # If several applications match, the last row wins: the one whose name comes first, because the order is descending.
+    # If the names of several applications match, take the first name: its row is the last and overwrites the others.
     return {patterns[n - 1]: id for n, id in rows}
