@@ -100,7 +100,7 @@ class _Row(msgspec.Struct):
 
     @property
     def given(self) -> Given:
-        """Return the key under which requests and models name the access.
+        """Return the key of the access in requests and models.
 
         For access through a group, the key names the group that the account is in directly.
         """
@@ -119,7 +119,7 @@ async def holders_of(
 async def history_of(
     db: Db, entitlement: EntitlementItem, page: int, as_of: datetime | None, now: datetime
 ) -> Page[Holding]:
-    """List everyone who ever held an entitlement, newest first. With `as_of`, leave out what began after it."""
+    """List everyone who ever held an entitlement, newest first. With `as_of`, leave out holdings that began later."""
     return await _listed(db, _HISTORY, entitlement, page, as_of, now)
 
 
@@ -204,7 +204,7 @@ def _seen_at(row: _Row, number: int, as_of: datetime | None) -> _Row:
 
 
 async def _shown(number: int, as_of: datetime | None, db: Db, rows: Sequence[_Row]) -> list[Holding]:
-    """Return holdings with their reasons as of the import `number`; an ended holding has all reasons it ever had."""
+    """Return the holdings as of the import `number` with their reasons: for an ended holding, all that it ever had."""
     rows = [_seen_at(row, number, as_of) for row in rows]
     imports = await imports_by_number(db, {n for row in rows for n in (row.since, row.until) if n is not None})
 

@@ -74,15 +74,15 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
         )
     first = await _first_imports(db, list(by_application), as_of)
     summaries = await applications.summaries(db, {*by_application, *first})
-    # Applications with accounts are already sorted. Applications without accounts follow, ordered by name; `pop` leaves
-    # only these in `first`.
+    # Applications with accounts come first, already sorted. `pop` removes them from `first`, so that only applications
+    # without accounts remain there, ordered by name.
     found = [ApplicationAccess(summaries[id], of, first.pop(id, None)) for id, of in by_application.items()]
     unknown = [ApplicationAccess(summaries[id], [], moment) for id, moment in first.items()]
     return EffectiveAccess(identity_id, as_of, [*found, *unknown])
 
 
 class AccessCounts(msgspec.Struct, frozen=True):
-    """How many access entries an identity has, and how many of them no request or model explains."""
+    """How many access entries an identity has, and how many of them have no request or model as a reason."""
 
     held: int
     unexplained: int
@@ -115,7 +115,7 @@ async def access_of_account(db: Db, id: UUID, as_of: datetime | None) -> AccessO
 async def _entries(
     db: Db, accounts: Sequence[tuple[Account, int | None]], identity_id: UUID | None, as_of: datetime | None
 ) -> dict[UUID, list[AccessEntry]]:
-    """Return the access entries of these accounts by account id. All accounts belong to `identity_id`, or to nobody."""
+    """Return the access entries of these accounts by account id. All belong to `identity_id`; None means nobody."""
     held: dict[UUID, list[_HeldEntry]] = defaultdict(list)
     # Query accounts with the same import number together: those of one application or, without `as_of`, all accounts.
     for number, alike in groupby(accounts, key=lambda entry: entry[1]):
@@ -265,7 +265,7 @@ GRANTING_REQUESTS = f"""
 
 
 # The models that matched people at some time from `begin` to `as_of`, with the grants of all versions that were in
-# effect in this period, each from the latest version that has it. A grant also covers later names of its entitlement.
+# effect in this period; a grant in several versions is from the latest. Grants also cover later names of entitlements.
 # Grants are read once per model, not once per person.
 GRANTING_MODELS = """
     WITH matched AS MATERIALIZED (
@@ -327,7 +327,7 @@ class Reasons(msgspec.Struct, frozen=True):
 
 
 async def reasons_of(db: Db, identity_ids: Sequence[UUID], as_of: datetime | None) -> Reasons:
-    """Return the reasons for the access of these identities at that time, with two queries in total."""
+    """Return the reasons for the access of these identities at `as_of` or, if it is None, now. Use only two queries."""
     requests = GRANTING_REQUESTS.format(people="r.identity_id = ANY(%(identities)s)")
     models = GRANTING_MODELS.format(people="identity_id = ANY(%(identities)s)")
     begin, end = at(as_of)
@@ -337,7 +337,7 @@ async def reasons_of(db: Db, identity_ids: Sequence[UUID], as_of: datetime | Non
     )
 
 
-# SQL that finds the reasons in several periods at once, each with its own identities. `query` is SQL for one period.
+# SQL that finds the reasons in several periods at once, for different identities. `query` is the SQL for one period.
 _IN_SPANS = """SELECT span.n, g.* FROM (
         SELECT n, max(begin) AS begin, max(until) AS until, array_agg(identity_id) AS people
         FROM unnest(%(places)s::int[], %(begins)s::timestamptz[], %(ends)s::timestamptz[], %(identities)s::uuid[])
