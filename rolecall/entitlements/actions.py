@@ -70,7 +70,7 @@ async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> 
         return "The former entitlement must not be this entitlement or one of its later names"
     if is_present:
         return "The former entitlement must be one that the last import no longer shows"
-    return "The former entitlement is already recorded for another one; choose another" if is_taken else None
+    return "The former entitlement already belongs to another entitlement; choose a different one" if is_taken else None
 
 
 async def _take_over(db: Db, id: UUID, former: UUID) -> None:

@@ -23,7 +23,7 @@ LAST_IMPORTS = """(SELECT r.application_id, max(r.number)::int AS number FROM ap
             WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1)"""
 # A digest that identifies the last imports. A time would not identify them: imports may be committed out of order.
 STATE_OF_IMPORTS = f"SELECT md5(string_agg(last.number::text, ' ' ORDER BY last.number)) FROM {LAST_IMPORTS} AS last"
-# The state that holder counts depend on: the last import of the application, and its number of matchings.
+# The state that holder counts depend on: the last import and the number of matchings of the application.
 _STATE = """SELECT e.id, coalesce(t.import_number, 0) AS import_number, coalesce(m.number, 0) AS matching
             FROM entitlements e LEFT JOIN application_totals t ON t.application_id = e.application_id
             LEFT JOIN matchings m ON m.application_id = e.application_id WHERE e.id = ANY(%(ids)s)"""

@@ -169,10 +169,10 @@ def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
 
 
 async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[EntitlementItem]:
-    """Find entitlements with filters that no stored list supports, for example a part of the name.
+    """Find entitlements without a stored list: for filters such as a part of the name, or to leave out applications.
 
-    Unlike the stored lists, leave out archived applications, unless the filter names one. The total is counted for
-    each call, so the cost grows with the catalogue.
+    Archived applications are left out, unless the filter selects an application. The total is counted for each call,
+    so the cost grows with the catalogue.
     """
     if page == EVERYTHING:
         rows, values = rows_that_match(filters, _JOINS)

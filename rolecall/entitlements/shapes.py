@@ -70,10 +70,12 @@ class GivingGroup(msgspec.Struct, frozen=True):
 
 
 class EntitlementDetail(EntitlementItem, rename="camel"):
-    """One entitlement. `isPresent` says whether the last import shows it. `importedRiskRating` ignores curated ratings.
+    """One entitlement. `isPresent` says whether the last import shows it.
 
-    For a group, `parents` are the groups above it, nearest first. If the group is in a cycle of nested groups, `cycle`
-    names the groups of the cycle. After a rename, `sameAs` is the former entitlement, and `renamedTo` is the new one.
+    `importedRiskRating` ignores the curated rating of this entitlement, but a group's rating includes the curated
+    ratings of what the group gives. For a group, `parents` are the groups above it, nearest first. If the group is in
+    a cycle of nested groups, `cycle` names the groups of the cycle. After a rename, `sameAs` is the former entitlement,
+    and `renamedTo` is the new one.
     """
 
     is_present: bool
