@@ -30,7 +30,7 @@ class PersonRelation(StrEnum):
     VERIFIER = "verifier"
     OWNER = "owner"
     PROVISIONER = "provisioner"
-    # The person stands in for a reviewer or an owner, who named them or is on leave.
+    # The person is the stand-in of a reviewer or owner: named by them, or automatic while they are on leave.
     STAND_IN = "stand-in"
     # The person decides items of a review.
     REVIEWER = "reviewer"
@@ -119,8 +119,8 @@ def may(caller: Caller, verb: str, record: GovernedRecord) -> bool:
 LINE = """
     line AS (SELECT unnest(ARRAY(SELECT i.id FROM identities i WHERE i.supervisor_id = %(me)s)) AS id
              UNION SELECT unnest(ARRAY(SELECT b.id FROM identities b WHERE b.supervisor_id = l.id)) FROM line l)"""
-# For callers who see only their own records, a page includes the records of at most this many people. Exports have no
-# maximum.
+# If a caller sees only their own records, a page covers at most this many of the people who report to them. Exports,
+# and lists of identities in the API, have no maximum.
 MOST_PEOPLE = 1000
 
 

@@ -19,7 +19,7 @@ from rolecall.identities import queries
 from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.identities.shapes import IdentityDetail
 
-# SQL conditions for an exact match. The key of each is the indexed expression that it uses.
+# SQL conditions for an exact match, keyed by the indexed expression that each condition uses.
 _EXACTLY = {
     "i.id": "i.id = %(id)s::uuid",
     "lower(i.employee_id)": "lower(i.employee_id) IN (lower(%(said)s), lower(%(words)s)) AND i.employee_id <> ''",

@@ -24,7 +24,7 @@ class IdentityType(StrEnum):
 
 # Identities that are not people, and therefore cannot sign in without a role.
 NOT_PEOPLE = (IdentityType.SERVICE_ACCOUNT, IdentityType.SHARED, IdentityType.MAILBOX)
-# The webhook payload has its own values for the type.
+# The values of the type in webhook payloads, which differ from those in the API.
 WEBHOOK_TYPES = {
     IdentityType.EMPLOYEE: "Employee",
     IdentityType.SERVICE_ACCOUNT: "ServiceAccount",
