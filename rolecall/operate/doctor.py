@@ -114,7 +114,7 @@ async def _hooks(db: Db) -> str:
 
 
 async def _late_deliveries(db: Db) -> str:
-    """Check for hooks with overdue deliveries and none in flight; while a worker runs, there are no such hooks."""
+    """Check for hooks with overdue deliveries and none in flight: no worker runs, or it cannot decrypt the secret."""
     rows = await fetch_rows(
         db,
         """SELECT h.name, oldest.next_attempt_on FROM webhooks h

@@ -20,7 +20,7 @@ def disks(config: Config) -> Iterator[CheckResult]:
     if config.files_url:
         place = urlsplit(config.files_url)
         folders += [Path(place.path)] if place.scheme in ("", "file") else []
-    # In a dict the last entry of a disk wins; reverse the order, so that the first folder names the disk.
+    # The dict keeps the last folder of each disk; reverse the order, so that this is the first folder.
     by_disk = {folder.stat().st_dev: folder for folder in reversed(folders) if folder.exists()}
     for folder in reversed(by_disk.values()):
         yield from _disk(folder)

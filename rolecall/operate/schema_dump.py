@@ -22,7 +22,7 @@ _OBJECT = re.compile(r"^--\n-- Name: (?P<name>.*); Type: (?P<type>.*); Schema: .
 # Output of pg_dump that varies: versions and session settings.
 _NOISE = re.compile(r"^(?:--.*\n|\\.*\n|SET .*;\n|SELECT pg_catalog.*;\n|CREATE SCHEMA .*\n)", re.M)
 _TABLE = re.compile(r"(?:ALTER TABLE (?:ONLY )?|CREATE (?:UNLOGGED )?TABLE | ON )public\.(\w+)")
-# Objects that are defined in rolecall/schema or, for a few functions, in a migration.
+# Types of objects that files in rolecall/schema define; migrations define only a few functions.
 _ROUTINES = ("FUNCTION", "PROCEDURE", "VIEW")
 _FILES = "SELECT name, unnest(objects) FROM schema_files"
 
