@@ -33,7 +33,8 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
     approval_lead_days: int = 7
     webhook_retention_days: int = 90
     approval_policy: Sequence[ApprovalRule] = DEFAULT_POLICY
-    # Whether the only administrator may decide on their own requests, with a reason, if no other person must respond.
+    # Whether the only active administrator may decide on their own requests, with a reason, if no other active person
+    # is asked to respond.
     single_handed: bool = False
     # The guard of applications that do not have their own.
     guard: Guard = Guard()
