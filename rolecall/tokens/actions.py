@@ -83,7 +83,7 @@ async def sign_as_token(db: Db, caller: Caller, author: Author) -> Caller:
     if not rows:
         raise Unauthorized
     scopes, owner, role, _ = rows[0]
-    # Read the status in a second statement: the one above reads it as it was before the wait for the lock.
+    # Read the status in a second statement: the statement above would see it as it was before the wait for the lock.
     if owner and not await fetch_value(
         db, "SELECT true FROM identities WHERE id = %(id)s AND status = 'Active'", id=owner
     ):

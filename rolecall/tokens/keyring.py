@@ -32,7 +32,7 @@ class Keyring:
     async def authenticate(self, pool: Pool, secret: str, now: datetime) -> Caller:
         """Return the caller; reject malformed, unknown, expired and revoked tokens with the same error.
 
-        The token of a person who left is refused with a message of its own.
+        If the owner of the token has left, the error says so.
         """
         digest = sha256(secret)
         known = self._known.get(digest)

@@ -51,7 +51,7 @@ class Token(msgspec.Struct, frozen=True):
 def refused_scopes(scopes: list[str], owner_role: str | None) -> frozenset[str]:
     """Return the scopes that a token cannot use, because its owner's role does not allow them.
 
-    Everyone may read their own notifications.
+    The scope `notifications:own` is never among them: everyone may read their own notifications.
     """
     return frozenset(scopes) - scopes_over_all_records(owner_role) - {Scope.NOTIFICATIONS_OWN}
 

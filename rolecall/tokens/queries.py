@@ -72,6 +72,6 @@ async def own_id(db: Db, caller: Caller) -> UUID:
 
 
 async def owner_of(db: Db, id: UUID) -> UUID | None:
-    """Return the id of the person who owns a token; None for other ids and for tokens created at the command line."""
+    """Return the id of the person who owns a token; None if it has no owner, or if the id belongs to no token."""
     owner: UUID | None = await fetch_value(db, "SELECT owner_id FROM tokens WHERE id = %(id)s", id=id)
     return owner
