@@ -236,7 +236,7 @@ def _after(ended: EndedAttempt) -> tuple[DeliveryStatus, datetime | None]:
 
 
 async def _disable(db: Db, id: UUID, reason: DisabledReason, now: datetime) -> None:
-    # Set the author only here, because nothing else in the transaction is audited.
+    # Set the author here, because only this change in the transaction is audited.
     await sign(db, by_system("disable_webhook", now))
     # Fires the trigger notify_of_failing_webhook in schema/notifications.sql.
     await execute(

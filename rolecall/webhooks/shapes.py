@@ -73,7 +73,7 @@ class DeliveryDetail(DeliveryItem):
 
 
 class DeliveryNumbers(msgspec.Struct, frozen=True):
-    """Numbers for /metrics: deliveries by status, the lag of the oldest due delivery, and a histogram of lags."""
+    """Numbers for /metrics: undelivered deliveries by status, lag of the oldest due delivery, and histogram of lags."""
 
     by_status: dict[str, int]
     oldest_due_seconds: float
