@@ -80,7 +80,7 @@ class Loop(msgspec.Struct, frozen=True):
 
     name: str
     run: Callable[[Pool, Config, datetime], Awaitable[bool]]
-    # The longest pause in seconds before the loop looks for work again; `None` means one tick.
+    # The longest pause in seconds before the loop looks for work again; `None` means `config.tick_seconds`.
     every: float | None = None
     # The NOTIFY channel that wakes the loop. A loop without a channel looks for work only at intervals.
     channel: str | None = None
