@@ -17,7 +17,7 @@ class ExportCaller(msgspec.Struct):
 
 
 class ExportItem(msgspec.Struct, rename="camel"):
-    """The manifest of an export. The row count and byte count are null until the export has ended.
+    """The manifest of an export. The row and byte counts are null while it runs, and if its process died.
 
     Only a complete export has a digest.
 
