@@ -165,7 +165,7 @@ class PatternBody(Body):
     header: OptionalName256 | None = None
     section: OptionalName256 | None = None
     permission: OptionalName256 | None = None
-    # None and Deny give no duty, so no pattern can require them.
+    # The access levels None and Deny give no duty, so no pattern can require them.
     access: Maybe[Annotated[Access, one_of([Access.GRANT, Access.MODIFY, Access.UNRESTRICTED])] | None] = None
 
     @model_validator(mode="after")
