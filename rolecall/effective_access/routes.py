@@ -17,7 +17,7 @@ from rolecall.web.bodies import Reader
 from rolecall.web.operations import operation
 
 _FORMS = [{"format": "date"}, {"format": "date-time"}, {"pattern": "^[0-9]{1,9}$"}]
-# `moment_of` parses the value.
+# Accept any text: `moment_of` parses it.
 _AS_OF = Reader(str, {"type": "string", "anyOf": _FORMS})
 
 
