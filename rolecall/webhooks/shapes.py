@@ -126,4 +126,4 @@ class RecoverBody(Body):
 
 
 class CallbackText(RootModel[Annotated[SomeText, Field(max_length=LARGEST_CALLBACK)]]):
-    """Plain text, not JSON."""
+    """The body of a callback: plain text, not JSON."""
