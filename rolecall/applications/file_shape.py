@@ -16,7 +16,7 @@ DATE_FORMATS = ("iso", "year first", "day first", "month first", "epoch", "epoch
 ANY_OTHER = "*"
 # The separator of a column whose cells are JSON arrays.
 JSON = "json"
-# The maximum number of words of a condition that `in_words` lists.
+# `in_words` lists at most this many words of a condition.
 _MOST_SHOWN = 5
 
 
@@ -85,7 +85,7 @@ class Unpivot(msgspec.Struct, frozen=True):
 
 
 class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Describe how a file becomes rows of one content."""
+    """Describe how a file becomes rows of one content, such as users."""
 
     header_line: int | None = None
     headers: list[str] = []
@@ -130,7 +130,7 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
 
 class ContentShape(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Another content that is read from the files of the group."""
+    """Another content, such as memberships, that is read from the files of the group."""
 
     content: Content
     columns: dict[str, str] = {}
