@@ -208,8 +208,7 @@ async def recheck_waiting(db: Db, now: datetime) -> bool:
     await _apply(db, verdicts, now)
     # Only open requests are snoozed here; scheduled and snoozed ones are postponed when they become due.
     waits = {id: each.waits for id, each in verdicts.items() if each.waits and not each.stops}
-    again = now + _LOOK_AGAIN
-    await move(db, SNOOZE, list(waits), SYSTEM, now, waits, snoozed_until=now, postponed_until=again)
+    await move(db, SNOOZE, list(waits), SYSTEM, now, waits, snoozed_until=now, postponed_until=now + _LOOK_AGAIN)
     # Fires the triggers of a move; `move` lists them. They do nothing, because the requests stay Scheduled or Snoozed.
     await execute(
         db,

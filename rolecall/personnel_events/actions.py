@@ -205,8 +205,8 @@ async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:
     return await with_mentioned_identities(db, facts, raw)
 
 
-# Insert all rows in one statement, because a round trip takes longer than inserting a row. Fires notify_of_new_event
-# (schema/notifications.sql) and keep_absences (schema/personnel_events.sql).
+# Insert all rows in one statement, because a round trip takes longer than inserting a row.
+# Fires notify_of_new_event (schema/notifications.sql) and keep_absences (schema/personnel_events.sql).
 _CREATE = """
     WITH event AS (
         INSERT INTO personnel_events
