@@ -10,6 +10,7 @@ CREATE TABLE public.absences (
     prolonged_by uuid[] DEFAULT '{}'::uuid[] NOT NULL
 );
 ALTER TABLE ONLY public.absences ADD CONSTRAINT absences_pkey PRIMARY KEY (event_id);
+CREATE INDEX absences_authors_idx ON public.absences USING gin (((entered_by || prolonged_by)));
 CREATE INDEX absences_identity_id_idx ON public.absences USING btree (identity_id);
 ALTER TABLE ONLY public.absences ADD CONSTRAINT absences_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
 
@@ -2383,7 +2384,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- f8e5b8c4ad2b function gives(public.access_requests)
 -- 357dc11c1272 function has_changed_access(public.access_requests)
 -- 1f7692d77a87 function is_membership(public.privileges)
--- 3a6d4a8cc6af function is_shown(public.access_requests, bigint)
+-- e27d3c532a7b function is_shown(public.access_requests, bigint)
 -- 5f4b44fe3492 function shows_requests(public.application_imports)
 -- 04d9b60eadb9 function is_shown_since(uuid, timestamp with time zone, text[], bigint)
 -- bf6a86126efe function is_to_recheck(text)
@@ -2401,7 +2402,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- df49cf536452 function note_related_items()
 -- ba443132e581 function note_request_conflicts()
 -- 5a0409ad54a1 function note_responses()
--- 1a4e9eb0faa5 function open_changes_of_people(uuid[], boolean)
+-- da19d2dde373 function open_changes_of_people(uuid[], boolean)
 -- bf595c3f0eb3 function recheck_all_requests()
 -- 2491e6bd3cb1 function recheck_requests(uuid[])
 -- 8d89171247fc function recheck_requests_after_import()
@@ -2471,7 +2472,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- e1d7ec7e9056 function audit_hash(bytea, bigint, text)
 -- c207618e002b function camel(text)
 -- ab3c9c6c2c9d function chain_changes()
--- b9211163aa81 function chain_notes()
+-- 905a24a6b31b function chain_notes()
 -- b7836210caea function fields_that_differ(jsonb, jsonb)
 -- 2aba3ef804f5 function changes_in(jsonb)
 -- 452919f57f13 function fields_of_new(regclass, text)
@@ -2512,7 +2513,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/console.sql:
 -- a547fa860cca function end_former_rights()
--- 9204d9c3c1a3 function end_sign_ins()
+-- c10d1991c031 function end_sign_ins()
 -- 69d25ff17e1f function end_sign_ins_of_found()
 -- 2c9ab04149df function note_console_passwords()
 -- 81227b63b9f9 function note_console_roles()
@@ -2752,7 +2753,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- b653824322cc function can_be_answered(uuid, text, timestamp with time zone, uuid[])
 -- 6b1da87b1d1d function note_stand_ins()
 -- bd0d3005d924 function stand_ins_for(uuid, text, timestamp with time zone)
--- 2113a7d1f16a function responds_for(uuid, timestamp with time zone)
+-- b967a50b83db function responds_for(uuid, timestamp with time zone)
 -- 434be673876f function stand_ins_between(uuid, uuid, text, timestamp with time zone)
 
 -- In rolecall/schema/tokens.sql:

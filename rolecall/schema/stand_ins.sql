@@ -71,21 +71,25 @@ CREATE OR REPLACE FUNCTION stand_ins_between(person uuid, last uuid, response_ty
     SELECT c.id FROM chain c WHERE c.id NOT IN (person, last);
 END;
 
--- Return everyone for whom a person responds, directly or through others, with the type of response: the inverse of `stand_ins_for`. OFFSET
--- 0 keeps the planner from reading all identities.
+-- Return everyone for whom a person responds, directly or through others, with the type of response: the inverse of `stand_ins_for`. A
+-- supervisor stands in for direct reports on leave, and for those of a direct report who entered their leave; absences_authors_idx finds
+-- these. OFFSET 0 keeps the planner from reading all identities.
 CREATE OR REPLACE FUNCTION responds_for(person uuid, moment timestamptz) RETURNS TABLE (reviewer_id uuid, type text) STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE represented AS (
-        SELECT person AS id, each.type, '{}'::uuid[] AS after FROM (VALUES ('Approve'), ('Resolve'), ('Verify')) AS each (type)
+        SELECT person AS id, ARRAY['Approve', 'Resolve', 'Verify'] AS types, '{}'::uuid[] AS after
         UNION
-        SELECT found.id, r.type, r.after || r.id FROM represented r CROSS JOIN LATERAL (
+        SELECT found.id, asked.types, r.after || r.id
+        FROM represented r CROSS JOIN LATERAL (
             SELECT s.identity_id AS id FROM stand_ins s WHERE s.stand_in_id = r.id AND s.starts_on <= moment AND s.ends_on > moment
             UNION
             SELECT b.id FROM (SELECT i.id FROM identities i WHERE i.supervisor_id = r.id
-                              UNION SELECT i.id FROM identities s JOIN identities i ON i.supervisor_id = s.id WHERE s.supervisor_id = r.id
+                              UNION ALL SELECT e.identity_id FROM absences e
+                              WHERE (e.entered_by || e.prolonged_by) && ARRAY(SELECT s.id FROM identities s WHERE s.supervisor_id = r.id)
                               OFFSET 0) AS b
-            JOIN absences a ON a.identity_id = b.id AND a.starts_on <= moment AND (a.ends_on IS NULL OR a.ends_on > moment)) AS found
-        WHERE found.id <> person AND stand_in_of(found.id, r.type, moment) = r.id AND NOT entered_current_leave(r.after, ARRAY[found.id], moment))
-    SELECT r.id, r.type FROM represented r WHERE r.id <> person;
+            WHERE is_absent(b.id, moment)) AS found
+        CROSS JOIN LATERAL (SELECT ARRAY(SELECT t FROM unnest(r.types) AS t WHERE stand_in_of(found.id, t, moment) = r.id) AS types) AS asked
+        WHERE found.id <> person AND asked.types <> '{}' AND NOT entered_current_leave(r.after, ARRAY[found.id], moment))
+    SELECT r.id, unnest(r.types) FROM represented r WHERE r.id <> person;
 END;
 
 -- Return whether the reviewer or a stand-in may decide and is present; `excluded` are the people who must not decide. A reviewer that is not
