@@ -38,7 +38,7 @@ def require_nesting(value: Any) -> Any:
 
 def decode_json(text: str) -> Any:
     """Decode JSON. If an object repeats a name, return its values as a list, so that none of them is lost."""
-    # Reading every member with a hook is slow, so decode again only if a name is repeated.
+    # A hook that merges members is slow, so only check for repeated names first, and merge only if there are any.
     value = msgspec.json.decode(text)
     try:
         json.loads(text, strict=False, object_pairs_hook=_require_distinct, parse_int=str, parse_float=str)

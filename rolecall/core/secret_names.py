@@ -155,7 +155,7 @@ def mask_secrets(value: Any, name: str = "") -> Any:
     match value:
         case dict():
             named = (each for key, each in value.items() if key.lower() in NAMES_OF_PAIRS)
-            # The values of a repeated name are a list.
+            # `decode_json` returns the values of a repeated name as a list.
             words = (word for each in named for word in (each if isinstance(each, list) else [each]))
             is_pair = any(isinstance(word, str) and _is_secret(word[:_LONGEST_NAME]) for word in words)
             return {

@@ -33,7 +33,10 @@ class DutyReference(msgspec.Struct, frozen=True):
 
 
 class DutyItem(msgspec.Struct, rename="camel"):
-    """A duty in a list. `entitlements` counts what the patterns match, `holders` the people who hold the duty."""
+    """A duty in a list. `entitlements` counts all that the patterns match, even what imports no longer show.
+
+    `holders` counts the people who hold the duty.
+    """
 
     id: UUID
     kind: Literal["Duty"]

@@ -16,7 +16,10 @@ MOST_OWNERS = 12
 
 
 class Facets(msgspec.Struct, frozen=True):
-    """The number of entitlements for each value of each filter; `privileged` counts the privileged ones."""
+    """The number of entitlements for each application, kind and risk, and for the owners with the most entitlements.
+
+    `privileged` counts the privileged ones.
+    """
 
     applications: dict[UUID, int]
     kinds: dict[EntitlementKind, int]

@@ -90,7 +90,7 @@ _EXCEPTION_RESULTS = {
 _EXCEPTION_SILENCE = {
     "Ending": "The conflict is then open again",
     "Approved": "",
-    "Control": "The exception does not change, but its control may no longer be carried out",
+    "Control": "The exception does not change, but possibly nobody carries out its control any longer",
     "Withdrawn": "",
 }
 _STAYS_OPEN = "The conflict stays open"

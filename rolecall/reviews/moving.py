@@ -152,9 +152,9 @@ async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> 
 async def _move_below(
     db: Db, caller: Caller, review: ReviewDetail, ids: Sequence[UUID], stage: int, now: datetime
 ) -> None:
-    """Give the items below these model items to the new reviewers of the model items.
+    """Give the items that these model items explain to the reviewers who now decide those model items.
 
-    Release items that these reviewers must not decide.
+    Release the items that these reviewers must not decide, so that others decide them separately.
     """
     rows = await fetch_rows(
         db,

@@ -583,7 +583,8 @@ CREATE OR REPLACE FUNCTION duties_of_gone_group(number int) RETURNS TABLE (duty_
     WHERE int4range(s.from_import, s.until_import) @> a.last AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest;
 END;
 
--- Return whether an import has shown a privilege. If `header` is null, the privilege is a group.
+-- Return whether an import has ever contained a privilege: a permission, or a group that may be requested under this header
+-- (is_group_header). If `header` is null, look only for a group.
 CREATE OR REPLACE FUNCTION is_in_catalogue(application uuid, header text, section text, name text) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM permissions p WHERE p.application_id = application AND p.header = is_in_catalogue.header
             AND p.section = is_in_catalogue.section AND p.permission = is_in_catalogue.name)

@@ -178,7 +178,7 @@ async def complete(connection: SourceConnection, content: SourceContent) -> Asyn
 
 
 def _spelled(record: FetchedRecord, each: str) -> FetchedRecord:
-    """Rename the attribute that `each` names to the spelling in `each`, because its case may differ."""
+    """Rename the attribute that differs from `each` only in case to `each`."""
     if not each or each in record:
         return record
     return {each if name.lower() == each.lower() else name: value for name, value in record.items()}

@@ -81,7 +81,7 @@ def test_evidence_names_an_object_beside_the_records(tmp_path: Path) -> None:
 
     said = evidence(tmp_path, json.dumps({"Users": users, "Group": {"GroupName": "Admins"}, "IsTruncated": False}))
 
-    assert "Not read: Group, outside the records" in said
+    assert "Not read (outside the records): Group" in said
 
 
 @pytest.mark.parametrize(

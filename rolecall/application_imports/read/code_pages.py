@@ -36,8 +36,8 @@ _ENOUGH, _CLEARLY = 0.5, 0.2
 _SAMPLE = 64 * 1024
 _LONGEST = 30
 _LETTER, _ASCII, _SPACE = r"[^\s\x00-\x2f:-@\[-`{-~]", r"[0-9A-Za-z\x7f]", r"[^\S\x00-\x7f]"
-# A word with a letter that is not ASCII. A match starts only at the beginning of a word: otherwise the rest of a long
-# word would be read again from each of its characters.
+# A word with a letter or space that is not ASCII. A match starts only at the beginning of a word or at such a space:
+# starting at every character of a long word would take quadratic time.
 _WORD = re.compile(
     rf"(?<!{_LETTER}){_ASCII}*+[^\s\x00-\x7f]{_LETTER}*+(?:{_SPACE}{_LETTER}*+)?"
     rf"|(?:(?<!{_LETTER}){_ASCII}++)?{_SPACE}{_LETTER}*+"

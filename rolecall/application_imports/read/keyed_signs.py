@@ -109,7 +109,7 @@ def _is_named(entry: object) -> bool:
 
 
 def _are_levels(path: str, members: Sequence[tuple[str, Any]]) -> bool:
-    """Return whether texts are levels of access, rather than attributes of one thing."""
+    """Return whether the values of these members are levels of access, rather than attributes of one thing."""
     texts = [text for _, value in members for text in _texts_in(value)]
     is_plural = any(word in _KEYED_ACCESS and word.endswith(("s", "n")) for word in words_of(path) - {"access"})
     return are_levels(texts) or is_plural or 2 * len({*texts}) <= len(texts)

@@ -87,7 +87,10 @@ def _properties(block: list[str]) -> dict[str, str] | None:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of each record. Blank lines, lines of - or =, and record numbers separate records."""
+    """Yield the number of the first line and the lines of each record.
+
+    Blank lines and lines of - or = separate records; a line with a record number begins one.
+    """
     block: list[str] = []
     begins = 1
     for number, raw in enumerate(text.split("\n"), 1):

@@ -229,10 +229,10 @@ def _is_confirmed(form: Form, conflicts: Sequence[RequestConflict], unchanged: S
 
 
 def _confirmations(form: Form, conflicts: Sequence[RequestConflict], unchanged: Sequence[Privilege]) -> set[str]:
-    """Return strings that identify what the person confirms.
+    """Return strings that identify what the caller confirms.
 
     Each string begins with the rule and duties of one conflict, or with the word `unchanged` if the request changes
-    nothing. Then follow the person, action, application and privileges in the form.
+    nothing. It ends with the values of the form: the person who gets the access, action, application and privileges.
     """
     asked = [first(form, name) for name in ("identityId", "action", "applicationId", "privileges")]
     doubts = [[str(each.rule_id), *each.duties] for each in conflicts] + ([["unchanged"]] if unchanged else [])

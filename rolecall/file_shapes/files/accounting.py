@@ -90,7 +90,7 @@ def _parts(value: str, separator: str | None) -> list[str]:
 
 
 def _is_unlisted(value: str, header: str, section: Section) -> bool:
-    """Return whether a content reads a value as a status only by `ANY_OTHER`: it is neither listed nor a known word."""
+    """Return whether a content reads a value as a status only because of `ANY_OTHER`: no listed or known word fits."""
     for field in _STATUSES:
         words, pattern = section.shape.values.get(field, {}), section.shape.join.get(field)
         parts = [part for part in pattern_parts(pattern) if isinstance(part, Placeholder)] if pattern else []

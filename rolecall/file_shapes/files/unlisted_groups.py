@@ -1,4 +1,7 @@
-"""Ask about groups that memberships and parents name, if the list of groups has few of them."""
+"""Ask about groups that memberships or parents name but the list of groups mostly lacks.
+
+Ask also about permissions of groups that no other file names.
+"""
 
 from collections.abc import Iterable, Sequence
 

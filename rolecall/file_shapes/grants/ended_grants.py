@@ -38,7 +38,11 @@ def ask_for_ended_grants(view: View, part: Part, known: Iterable[str] = ()) -> N
 
 
 def _ended_by_flag(column: Profile) -> list[str]:
-    """Return the words that may mean that a grant has ended: yes in Removed; no, or else a blank, in Assigned."""
+    """Return the cells of a yes/no column that may mean that a grant has ended.
+
+    They mean yes in a column such as Removed, and no in a column such as Assigned. If Assigned has no cell that means
+    no, its blank cells count instead.
+    """
     words = words_of(column.header)
     if not column.ticks or words & WHEN or not words & (_VALID | _OVER):
         return []

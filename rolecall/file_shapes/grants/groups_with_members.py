@@ -99,7 +99,9 @@ def _name_parents(view: View, listing: Part) -> None:
         return
     del listing.fields["Parent"]
     if any(len(each) > 1 for each in column.lists) or column.separator not in (None, JSON):
-        listing.evidence.append(f"{column.header} names several parents of a group, and is kept unchanged")
+        listing.evidence.append(
+            f"{column.header} has several parents for a group, so it is kept as metadata and no parent is read"
+        )
     else:
         listing.shape.setdefault("join", {})["Parent"] = f"{{{column.header}|rdn}}"
 

@@ -224,11 +224,11 @@ def _around(view: View, holder: str) -> list[str]:
 
 
 def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
-    """Return the users of a file that has one row for each grant, or None if the rows do not describe them.
+    """Return the users of a file that has one row for each grant.
 
-    Without such a description, return the users only if rows are left out (`is_narrowed`), or if accounts and grants
-    each have a last day. Read a column that is certainly the state of the account even if it differs between the rows
-    of the account; the import then rejects the later rows.
+    Return None if no column is certain to describe users, unless rows are left out (`is_narrowed`), or accounts and
+    grants each have a last day. Read a column that is certainly the state of the account even if it differs between the
+    rows of the account; the import then rejects the later rows.
     """
     if held.holder is None:
         return None

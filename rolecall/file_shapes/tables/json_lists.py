@@ -96,7 +96,7 @@ def _unread_beside(document: Any, lists: Iterable[str]) -> list[str]:
     inside = {path.partition(".")[0].partition("[")[0] for path in lists}
     unread = [name for name, value in members if name not in inside and value and isinstance(value, dict | list)]
     unread = [name for name in unread if not is_of_page(name)]
-    return [f"Not read: {', '.join(unread[:5])}, outside the records"] if unread else []
+    return [f"Not read (outside the records): {', '.join(unread[:5])}"] if unread else []
 
 
 def _beside(value: Any, read: Collection[str], path: str = "") -> Iterator[tuple[str, str]]:
