@@ -270,3 +270,28 @@ async def test_reappeared_access_is_reported_once_and_reopens_nothing(
     assert request["status"] == "Completed"
     drift = [entry["content"] for entry in request["activity"] if entry["action"] == "Drift"]
     assert drift == ["Import 2 (users.csv, memberships.csv) shows removed access again: ada still has Group Posters"]
+
+
+async def test_rollback_neither_verifies_nor_reopens_requests(
+    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
+) -> None:
+    proved = await resolved(client, db, ledger, "Remove")
+    bo = await an_identity(db, "Bo", "Boss")
+    asked: dict[str, Any] = {"identity_id": bo, "target_name": "bo", "privileges": []}
+    contradicted = str(await an_access_request(db, "Remove", application_id=ledger, now=NOON, **asked))
+    assert (await client.post(f"/api/access-requests/{contradicted}/resolve")).json()["status"] == "Resolved"
+    await an_account(db, ledger, "bo", bo)
+
+    async def statuses() -> list[str]:
+        await let_the_worker_work(config)
+        return [(await client.get(f"/api/access-requests/{id}")).json()["status"] for id in (proved, contradicted)]
+
+    clock.travel_to(NOON + HOUR)
+    runs = "INSERT INTO import_runs (import_id, rollback_to) SELECT id, %(to)s FROM application_imports"
+    runs += " WHERE number = %(n)s"
+    await execute(db, runs, to=1, n=await finish_import(db, ledger, "Users", at=clock.now()))
+    after_rollback = await statuses()
+    await execute(db, runs, to=None, n=await finish_import(db, ledger, "Users", at=clock.now()))
+
+    assert after_rollback == ["Resolved", "Resolved"]
+    assert await statuses() == ["Completed", "Open"]
