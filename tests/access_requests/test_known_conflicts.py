@@ -259,3 +259,24 @@ async def test_token_of_the_person_does_not_record_the_approval_of_the_rules_own
 
     assert refused.status_code == 409, refused.text
     assert "another person must decide" in refused.json()["message"]
+
+
+async def test_conflict_of_a_later_member_is_shown_with_the_duties_of_earlier_ones(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db)
+    await some_groups(db, company.ledger, {"Temps": "", "Auditors": ""}, company.run)
+    audit = await a_duty(db, "Audit", {"group": "Auditors"})
+    await commit(client, company, conflicts=[str(company.prepare), str(company.release), str(audit)])
+    await join(db, company, "noor", "Temps")
+    finn = await an_identity(db, "Finn", "Santos")
+    await an_account(db, company.ledger, "finn", finn, groups=("Auditors",), run=company.run)
+    await finish_again(db, company.run)
+    given = (await client.post(URL, json=to_group(company, "Temps", "Release run"))).json()
+    assert await conflicts(client, given) == [("Approve", BOTH)]
+
+    await join(db, company, "finn", "Temps")
+    await let_the_worker_work(config)
+
+    [(_, duties)] = await conflicts(client, given)
+    assert sorted(duties) == ["Audit", *BOTH]

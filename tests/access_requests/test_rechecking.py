@@ -472,3 +472,40 @@ async def test_recheck_continues_until_no_person_is_queued(db: Db, monkeypatch: 
     now = datetime.now(UTC)
 
     assert [await opening.recheck_waiting(db, now) for _ in range(2)] == [True, False]
+
+
+async def test_request_that_is_canceled_for_a_leaver_is_not_checked_for_conflicts(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db)
+    await commit(client, company, enabled=False)
+    made = (await ask(client, company, company.noor, "Approvers")).json()
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=company.noor)
+
+    await commit(client, company, enabled=True)
+    await let_the_worker_work(config)
+
+    after = await get(client, made["id"])
+    assert (after["status"], await conflicts(client, after)) == ("Canceled", [])
+    assert [entry["action"] for entry in after["activity"]].count("Canceled") == 1
+
+
+async def test_removal_of_a_control_duty_waits_only_for_the_other_removals(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    crm, wiki = await an_application(db, "CRM"), await an_application(db, "Wiki")
+    run = await some_groups(db, crm, {"Reviewers": ""})
+    await some_groups(db, wiki, {"Readers": ""})
+    await an_account(db, crm, "noorc", company.noor, groups=("Reviewers",), run=run)
+    await finish_again(db, run)
+    review = await a_duty(db, "Review", {"application": "CRM", "group": "Reviewers"})
+    await commit(client, company, without=str(review))
+    await join(db, company, "noor", "Approvers")
+
+    ops = {company.ledger: "Officers", crm: "Reviewers"}
+    rows = await a_move(client, db, config, company, ops, {wiki: "Readers"})
+
+    control, removal = await get(client, rows["Reviewers"]), await get(client, rows["Officers"])
+    assert (control["status"], removal["status"]) == ("Scheduled", "Open")
+    assert f"waits until request #{removal['number']} is provisioned" in last_entry(control)[1]
