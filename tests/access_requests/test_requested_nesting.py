@@ -7,11 +7,16 @@ from typing import Any
 import httpx2
 import pytest
 
+from rolecall.core.config import Config
 from rolecall.core.db import Db
 from tests.access_requests.test_evading_separation import second_of_two, to_group
-from tests.access_requests.test_separation import URL
-from tests.duties.separating import Company, a_company, finish_again
+from tests.access_requests.test_rechecking import approve, commit, get
+from tests.access_requests.test_separation import BOTH, URL, ask, conflicts
+from tests.builders import an_application
+from tests.duties.separating import Company, a_company, finish_again, join, leave
+from tests.holdings import an_account
 from tests.nesting import some_groups
+from tests.working import let_the_worker_work
 
 ORDERS = [(0, 1, 2, 3), (3, 2, 1, 0), (3, 0, 2, 1), (1, 3, 0, 2)]
 
@@ -97,3 +102,43 @@ async def test_request_about_a_group_waits_for_a_membership_two_steps_below(clie
     above = to_group(company, "Temps", "Release run")
 
     assert (await second_of_two(client, db, joining(company, "Interns"), above)).status_code == 400
+
+
+async def test_group_request_is_checked_only_for_people_in_that_group(client: httpx2.AsyncClient, db: Db) -> None:
+    """Test an account without a person, a former member, and a group of the same name in another application."""
+    company = await a_company(db, response="Block")
+    bank = await an_application(db, "Finance Bank")
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    await an_account(db, company.ledger, "orphan", None, groups=("Temps",), run=company.run)
+    await join(db, company, "noor", "Temps")
+    await leave(db, company, "noor", "Temps")
+    await some_groups(db, bank, {"Temps": ""})
+    temps = {
+        "action": "Add",
+        "identityId": str(company.noor),
+        "privileges": [{"header": "Group", "permission": "Temps"}],
+    }
+    elsewhere = await client.post(URL, json={**temps, "applicationId": str(bank)})
+    assert elsewhere.status_code == 201, elsewhere.text
+
+    both = [{"header": "Wires", "permission": name} for name in ("Prepare run", "Release run")]
+    allowed = await client.post(URL, json={**to_group(company, "Temps", "Release run"), "privileges": both})
+    refused = await client.post(URL, json={**temps, "applicationId": str(company.ledger)})
+
+    assert (allowed.status_code, refused.status_code) == (201, 400), allowed.text
+
+
+async def test_membership_is_not_checked_with_what_a_later_request_gives_its_group(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db)
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    member = (await ask(client, company, company.noor, "Temps")).json()
+    given = (await client.post(URL, json=to_group(company, "Temps", "Release run"))).json()
+
+    approved = await approve(client, member["id"])
+    await commit(client, company, description="Changed")
+    await let_the_worker_work(config)
+
+    assert [await conflicts(client, each) for each in (member, given)] == [[], [("Approve", BOTH)]]
+    assert (approved["status"], (await get(client, member["id"]))["status"]) == ("Open", "Open")
