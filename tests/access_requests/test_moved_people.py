@@ -10,9 +10,13 @@ from uuid import UUID
 import httpx2
 import psycopg
 
+from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.access_requests.opening import move_due
+from rolecall.access_requests.separation import allowed_of_event
+from rolecall.accounts.model import Access
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value, session_options
+from rolecall.settings.policy import RequestAction
 from tests.access_requests.test_evading_separation import to_group
 from tests.access_requests.test_rechecking import a_move, a_mover, approve, commit, get
 from tests.access_requests.test_separation import URL, ask
@@ -193,3 +197,33 @@ async def test_worker_locks_groups_before_people(client: httpx2.AsyncClient, db:
 async def _move_due(db: Db) -> None:
     async with db.transaction():
         await move_due(db, datetime.now(UTC))
+
+
+async def test_requests_of_an_event_are_split_into_removals_and_the_rest(client: httpx2.AsyncClient, db: Db) -> None:
+    company, bank = await a_company_with_a_bank(client, db)
+
+    def of(application_id: UUID, username: str, **wanted: Access) -> NewRequest:
+        return NewRequest(
+            action=RequestAction.CHANGE,
+            application_id=application_id,
+            identity_id=company.noor,
+            target_name=username,
+            privileges=[
+                NewPrivilege(header="Group", permission=group, requested_access=access)
+                for group, access in wanted.items()
+            ],
+        )
+
+    # Readers, Writers and Archive give no duty.
+    harmless = {"Readers": Access.NONE, "Writers": Access.GRANT, "Archive": Access.DENY}
+    ledger = of(company.ledger, "noor", Officers=Access.NONE, Approvers=Access.GRANT, **harmless)
+    async with db.transaction():
+        allowed = await allowed_of_event(db, [ledger, of(bank, "noorb", Preparers=Access.NONE, Releasers=Access.GRANT)])
+
+    assert [[each.permission for each in new.privileges] for new in allowed.requests] == [
+        ["Officers", "Readers", "Archive"],
+        ["Approvers", "Writers"],
+        ["Preparers"],
+        ["Releasers"],
+    ]
+    assert allowed.left_out == []
