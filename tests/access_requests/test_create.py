@@ -4,6 +4,7 @@ from uuid import uuid4
 import httpx2
 
 from rolecall.core.db import Db
+from rolecall.settings.policy import RequestAction
 from tests.access_requests.walking import PATH, events_of
 from tests.builders import an_application, an_identity
 
@@ -153,3 +154,15 @@ async def test_empty_optional_fields_count_as_absent(client: httpx2.AsyncClient,
     request = answer.json()
     assert (request["scheduledStart"], request["comments"]) == (None, [])
     assert [one["requestedAccess"] for one in request["target"]["privileges"]] == ["Grant"]
+
+
+async def test_missing_application_hides_no_other_problem_and_causes_none(client: httpx2.AsyncClient, db: Db) -> None:
+    target = {"identityId": str(await an_identity(db)), "targetName": "adal", "privileges": [{"permission": "Leads"}]}
+    missing = {"field": "applicationId", "message": "Application ID is required"}
+    twice = {"field": "privileges", "message": "Privileges must not name a permission twice"}
+
+    for action in RequestAction:
+        assert (await create(client, action=action, **target)).json()["errors"] == [missing]
+        assert (await create(client, action=action, group="Clerks")).json()["errors"] == [missing]
+    both = await create(client, action="Restore", **{**target, "privileges": [{"permission": "Leads"}] * 2})
+    assert both.json()["errors"] == [missing, twice]
