@@ -4,13 +4,14 @@ from uuid import UUID, uuid4
 import httpx2
 import pytest
 
-from rolecall.access_requests import actions
+from rolecall.access_requests import actions, moving
 from rolecall.access_requests.permitted import OWN_REQUEST
 from rolecall.core.caller import Caller
-from rolecall.core.db import Db
+from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Conflict
 from tests.access_requests.walking import a_cast, a_request_that_is, body_of, detail_of, do, done, events_of
-from tests.builders import an_access_request, facts
+from tests.builders import an_access_request, an_application, an_identity, facts
+from tests.stand_ins.standing_in import caller_of
 
 VERBS = ["respond", "assign", "resolve", "verify", "reopen", "snooze", "resume", "cancel", "comment"]
 
@@ -159,3 +160,22 @@ async def test_affected_person_cannot_decide_their_own_request(
         await verb(db, ada, id, {}, facts())  # type: ignore[operator]
 
     assert await detail_of(client, id) == before
+
+
+async def test_response_is_recorded_for_the_person_who_resolves_and_for_no_other_reviewer(db: Db) -> None:
+    peter, quinn, sam = [await an_identity(db, *name.split()) for name in ("Peter Naur", "Quinn Day", "Sam Else")]
+    application = await an_application(db, provisionerIds=[str(peter), str(quinn)])
+
+    async def resolved_by(person: UUID) -> list[tuple[str, str]]:
+        id = await an_access_request(db, "Remove", application_id=application)
+        async with db.transaction():
+            await moving.resolve(db, [id], await caller_of(db, person), datetime.now(UTC))
+        return await fetch_rows(
+            db,
+            """SELECT reviewer_name, response FROM responses
+               WHERE request_id = %(id)s AND type = 'Resolve' ORDER BY position""",
+            id=id,
+        )
+
+    assert await resolved_by(quinn) == [("Peter Naur", "Pending"), ("Quinn Day", "Approved")]
+    assert await resolved_by(sam) == [("Peter Naur", "Pending"), ("Quinn Day", "Pending"), ("Sam Else", "Approved")]
