@@ -6,10 +6,12 @@ from html import unescape
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
+from rolecall.access_requests.model import NewPrivilege
 from rolecall.console import holders_chart
 from rolecall.core.db import Db, execute, fetch_value
-from tests.builders import an_access_model, an_application, an_identity
+from tests.builders import an_access_model, an_access_request, an_application, an_identity
 from tests.entitlements.test_list import a_ledger
 from tests.entitlements.test_reasons import a_granted_request
 from tests.holdings import a_finished_import, an_account
@@ -349,3 +351,21 @@ async def test_people_are_filtered_by_status_type_and_department(administrator: 
     assert "Santos" not in await text_of(administrator, "/identities", department="treasury")
     assert "Das" not in await text_of(administrator, "/identities", type="Vendor")
     assert "No person found" in await text_of(administrator, "/identities", status="Removed")
+
+
+async def test_page_of_a_permission_lists_only_the_requests_that_name_it(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    ledger, wiki = await an_application(db, "Ledger"), await an_application(db, "Wiki")
+    await an_account(db, ledger, "ada", await an_identity(db), permissions=(("Books", "Close", "Grant", "Low"),))
+    close = NewPrivilege(header="Books", permission="Close")
+    similar = [replace(close, header="Journal"), replace(close, section="Year"), replace(close, permission="Open")]
+    named = [await an_access_request(db, application_id=ledger, privileges=[close, *similar]) for _ in range(2)]
+    for each in similar:
+        await an_access_request(db, application_id=ledger, privileges=[each])
+    await an_access_request(db, application_id=wiki, privileges=[close])
+
+    page = (await administrator.get(f"/access/{await id_of(db, 'Close')}")).text
+
+    panel = page.partition('id="about-it"')[2].partition("</section>")[0]
+    assert re.findall('href="/requests/([^"]+)"', panel) == [str(id) for id in reversed(named)]
