@@ -20,7 +20,7 @@ from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.errors import Conflict, Invalid
 from rolecall.personnel_events import actions as events
 from rolecall.stand_ins.actions import end_stand_in
-from tests.builders import an_identity, facts
+from tests.builders import an_access_request, an_identity, facts
 from tests.stand_ins.office import APPROVED, Office, approve
 from tests.stand_ins.standing_in import CLERK, a_leave, a_stand_in, caller_of, days
 
@@ -71,6 +71,19 @@ async def test_person_whose_request_it_is_does_not_choose_who_decides_for_the_re
     said = await approve(db, office.sam, request, office.grace)
 
     assert said == CHOSEN_BY_THEM
+
+
+async def test_person_whom_another_request_is_about_may_choose_who_decides_for_the_reviewer(
+    db: Db, office: Office
+) -> None:
+    theirs, bo = await office.request(db), await an_identity(db, "Bo", "Boss", supervisorId=str(office.grace))
+    request = await an_access_request(db, identity_id=bo, application_id=office.application)
+    await a_stand_in(db, office.grace, office.ada)
+    await a_stand_in(db, office.ada, office.sam)
+
+    said = [await approve(db, office.sam, each, office.grace) for each in (request, theirs)]
+
+    assert said == ["Sam Else approved, standing in for Grace Hopper", CHOSEN_BY_THEM]
 
 
 async def test_stand_in_for_one_type_does_not_respond_to_others(db: Db, office: Office) -> None:
