@@ -160,6 +160,72 @@ async def test_role_transition_removes_suspended_access_until_it_is_restored(
     assert found == [["Posters"], ["Posters"], [], []]
 
 
+async def test_role_transition_removes_only_access_that_is_requested_for_the_person_or_suspended(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    ada, ledger = await a_clerk_without_access(db)
+    grace, wiki = await an_identity(db, "Grace", "Hopper"), await an_application(db, "Wiki")
+    await an_account(db, ledger, "ada", ada)
+    given = NewPrivilege(header="Group", permission="Posters", initial_access=Access.GRANT)
+    taken = msgspec.structs.replace(given, requested_access=Access.NONE)
+    readers = NewPrivilege(header="Group", permission="Readers", initial_access=Access.GRANT)
+    of_ada: dict[str, Any] = {"application_id": ledger, "identity_id": ada, "target_name": "ada"}
+    of_grace: dict[str, Any] = {"application_id": ledger, "identity_id": grace, "target_name": "grace"}
+    in_wiki = of_ada | {"application_id": wiki}
+    for action in ("Add", "Suspend"):
+        await an_access_request(db, action, privileges=[readers], **of_ada)
+        for other in (of_grace, in_wiki):
+            await an_access_request(db, action, privileges=[given if action == "Add" else taken], **other)
+    for action in ("Change", "Remove"):
+        await an_access_request(db, action, privileges=[taken], **of_ada)
+    canceled = await an_access_request(db, privileges=[given], **of_ada)
+    await execute(db, "UPDATE access_requests SET status = 'Canceled' WHERE id = %(id)s", id=canceled)
+    found = [await lost_in_transition(client, ada)]
+
+    await an_access_request(db, privileges=[given], **of_ada)
+    found.append(await lost_in_transition(client, ada))
+
+    assert found == [[], ["Posters"]]
+
+
+async def test_role_transition_removes_suspended_access_that_only_earlier_or_other_requests_restored(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    ada, ledger = await a_clerk_without_access(db)
+    await an_account(db, ledger, "ada", ada)
+    now = datetime.now(UTC)
+
+    async def a_completed_request(action: str, after: int, access: Access, **fields: Any) -> UUID:
+        posters = NewPrivilege(
+            header="Group", permission="Posters", initial_access=Access.GRANT, requested_access=access
+        )
+        asked = {"application_id": ledger, "identity_id": ada, "target_name": "ada", **fields}
+        id = await an_access_request(db, action, privileges=[posters], **asked)
+        done = "UPDATE access_requests SET status = 'Completed', resolved_on = %(on)s, completed_on = %(on)s"
+        await execute(db, f"{done} WHERE id = %(id)s", id=id, on=now + timedelta(seconds=after))
+        return id
+
+    await a_completed_request("Suspend", 1, Access.NONE)
+    earlier = await a_completed_request("Restore", 2, Access.GRANT)
+    await a_completed_request("Suspend", 3, Access.NONE)
+    others = {"application_id": await an_application(db, "Wiki")}, {"target_name": "other"}
+    for other in (*others, {"identity_id": await an_identity(db, "Grace", "Hopper")}):
+        await a_completed_request("Restore", 4, Access.GRANT, **other)
+    await finish_import(db, ledger, "Memberships", at=now + timedelta(minutes=1))
+    found = [await lost_in_transition(client, ada)]
+
+    # A Restore that was requested before the suspension and provisioned after it gives the access back.
+    await execute(
+        db,
+        "UPDATE access_requests SET resolved_on = %(on)s WHERE id = %(id)s",
+        on=now + timedelta(seconds=5),
+        id=earlier,
+    )
+    found.append(await lost_in_transition(client, ada))
+
+    assert found == [["Posters"], []]
+
+
 async def test_role_transition_removes_completed_access_until_an_import_could_show_it(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
