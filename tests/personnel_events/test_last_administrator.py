@@ -9,13 +9,15 @@ import pytest
 
 from rolecall.console import actions as console
 from rolecall.core import clock
+from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Conflict
 from rolecall.core.roles import Role
 from rolecall.identities import administrators
+from rolecall.personnel_events import actions as events
 from tests.application_imports.running import Imports
-from tests.builders import an_application, an_identity
+from tests.builders import an_application, an_identity, facts
 from tests.personnel_events.bodies import EVENTS, created, day
 from tests.working import let_the_worker_work
 
@@ -84,6 +86,22 @@ async def test_concurrent_offboardings_keep_one_of_the_last_two_administrators(
     answers = await asyncio.gather(*(offboard(client, id, 0) for id in (ada, grace)))
 
     assert sorted(answer.status_code for answer in answers) == [201, 409]
+
+
+async def test_offboarding_waits_until_the_offboarding_of_another_administrator_is_committed(
+    client: httpx2.AsyncClient, db: Db, ada: UUID, clean_database: str
+) -> None:
+    grace = await another(db)
+    async with await psycopg.AsyncConnection.connect(clean_database) as other:
+        await events.offboard(other, SYSTEM, {"identityId": str(grace), "effectiveDate": day(30)}, facts())
+        waiting = asyncio.create_task(offboard(client, ada, 0))
+        async with asyncio.timeout(60):
+            sql = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"
+            while not waiting.done() and not await fetch_value(db, sql):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await other.commit()
+
+        assert (await waiting).status_code == 409
 
 
 async def test_offboarding_that_takes_effect_does_not_disable_the_last_administrator(
