@@ -66,6 +66,41 @@ async def test_review_with_pending_items_in_the_second_stage_verifies(
     assert await problems(db, review, tmp_path) == []
 
 
+async def test_decision_of_an_earlier_stage_cannot_be_left_out(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client, stages=STAGES)
+    await keep_pending(client, review)
+    await written(db, review, tmp_path)
+    forgery = Forgery(tmp_path / "review.zip")
+    alter(forgery, "decisions.jsonl", lambda made: made.pop(0))
+    forgery.lines = [line for line in forgery.lines if '"decisions.1"' not in line]
+
+    [found] = verify.check(verify.Bundle(forgery.write()))
+
+    assert found.endswith("does not match the decisions that it signs")
+
+
+async def test_review_with_two_statements_of_one_reviewer_verifies(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    carla = str(company.carla)
+    for item in await items_of(client, review, reviewerId=carla):
+        await decide(client, item, "Keep")
+    await post(client, f"/api/reviews/{review}/submit", {"reviewerId": carla})
+    item, *_ = [each for each in await items_of(client, review, status="Pending") if not each["identity"]]
+    moved = {"identityId": carla, "comment": "you know it"}
+    await decide(client, await post(client, f"/api/review-items/{item['id']}/reassign", moved), "Keep")
+    await post(client, f"/api/reviews/{review}/submit", {"reviewerId": carla})
+
+    signed = (await bundle_of(db, review, tmp_path))["submissions.json"]
+    assert [one["reviewerId"] for one in signed] == [carla, carla]
+    assert verify.check(verify.Bundle(tmp_path / "review.zip")) == []
+
+
 async def test_review_without_a_response_in_the_second_stage_verifies(
     client: httpx2.AsyncClient, db: Db, tmp_path: Path
 ) -> None:

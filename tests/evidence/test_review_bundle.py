@@ -172,6 +172,16 @@ def name_the_wrong_import(forgery: Forgery) -> None:
     alter(forgery, "items.jsonl", lambda items: revoked(items).update(remediatedImport=1))
 
 
+def prove_nothing(forgery: Forgery) -> None:
+    """Claim that the service recorded the removal without an import."""
+    alter(forgery, "items.jsonl", lambda items: revoked(items).update(remediatedImport=None))
+
+    def forget_import(changes: list[dict[str, Any]]) -> None:
+        next(one for one in changes if one["change"] == "Remediated").update(importNumber=None)
+
+    alter(forgery, "changes.jsonl", forget_import)
+
+
 def unlink_the_request(forgery: Forgery) -> None:
     alter(forgery, "remediation.json", lambda requests: requests.clear())
 
@@ -225,6 +235,10 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
         lambda f: alter(f, "population.json", lambda places: places[0].update(items=7, held=8)),
         "Payroll has 6 items, but its population says 7",
     ),
+    "the number of items is changed in the review": (
+        lambda f: alter(f, "review.json", lambda review: review.update(itemCount=7)),
+        "the number of items differs from the review",
+    ),
     "the pinned import is replaced": (
         lambda f: alter(f, "population.json", lambda places: places[0].update(importNumber=77)),
         "import 77, to which Payroll is pinned, is missing",
@@ -273,6 +287,7 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
         name_the_wrong_import,
         "is Remediated, which contradicts what the service recorded",
     ),
+    "a removal has no proof": (prove_nothing, "is Remediated without a proof"),
     "a request is hidden": (unlink_the_request, "and the list of requests name different requests"),
     "the status of a request is changed": (reopen_the_request, "differs from its audit entries"),
     "exclusions are hidden on both sides": (
