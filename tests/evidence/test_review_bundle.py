@@ -197,6 +197,19 @@ def drop_the_first_decisions(forgery: Forgery) -> None:
     forgery.lines = [line for line in forgery.lines if not any(f'"decisions.{number}"' in line for number in dropped)]
 
 
+def drop_the_entries_of_the_review(forgery: Forgery) -> None:
+    id = json.loads(forgery.members["review.json"])["id"]
+    forgery.lines = [line for line in forgery.lines if json.loads(line)["entry"]["entity"]["id"] != id]
+
+
+def drop_the_decisions_of_an_item(forgery: Forgery) -> None:
+    def drop(made: list[dict[str, Any]]) -> None:
+        id = kept(made)["itemId"]
+        made[:] = [one for one in made if one["itemId"] != id]
+
+    alter(forgery, "decisions.jsonl", drop)
+
+
 # Forgeries, each with recomputed digests of the members, and the problem that the script reports.
 FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
     "an item is removed": (
@@ -333,6 +346,72 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
     "a source file is replaced": (
         lambda f: alter(f, "imports.json", lambda runs: runs[0]["files"][0].update(sha256="0" * 64)),
         "differ from its audit entry",
+    ),
+    "the audit entries of the review are left out": (drop_the_entries_of_the_review, "the review has no audit entry"),
+    "the due date at the closing is changed": (
+        lambda f: alter(f, "review.json", lambda review: review.update(closedDueOn="2099-01-01T00:00:00+00:00")),
+        "the review was closed with a different due date",
+    ),
+    "an extension is invented": (
+        lambda f: alter(f, "review.json", lambda review: review.update(firstDueOn="2020-01-01T00:00:00+00:00")),
+        "the due date was extended, but no step of the review says so",
+    ),
+    "an application is added": (
+        lambda f: alter(f, "population.json", lambda places: places.append(places[0])),
+        "the audit and the population have different numbers of applications",
+    ),
+    "a decision is put into a bulk decision that does not exist": (
+        lambda f: alter(f, "decisions.jsonl", lambda made: kept(made).update(bulk=9)),
+        "a decision belongs to bulk 9, which does not exist",
+    ),
+    "an item is reopened": (
+        lambda f: alter(f, "items.jsonl", lambda items: kept(items).update(reopenedOn="2026-01-01T00:00:00+00:00")),
+        "contradicts what the service recorded about reopening",
+    ),
+    "a decision becomes one that was carried over": (
+        lambda f: alter(f, "items.jsonl", lambda items: kept(items).update(isCarried=True)),
+        "contradicts what the service recorded about carrying over",
+    ),
+    "an item loses its decision": (
+        lambda f: alter(f, "items.jsonl", lambda items: kept(items).update(decision=None)),
+        "is undecided, but shows parts of a decision",
+    ),
+    "a kept item is pending": (
+        lambda f: alter(f, "items.jsonl", lambda items: kept(items).update(status="Pending")),
+        "is Pending, which does not follow from its decision",
+    ),
+    "the decisions of an item are left out": (drop_the_decisions_of_an_item, "has a decision that was never made"),
+    "an item is put into another stage": (
+        lambda f: alter(f, "items.jsonl", lambda items: kept(items).update(stage=2)),
+        "is in a different stage than its reassignments show",
+    ),
+    "an item loses its signature": (
+        lambda f: alter(f, "items.jsonl", lambda items: kept(items).update(submission=None)),
+        "and the statements disagree on whether it is signed",
+    ),
+    "a kept item gets a proof": (
+        lambda f: alter(f, "items.jsonl", lambda items: kept(items).update(remediatedImport=2)),
+        "names a proof although it is Approved",
+    ),
+    "a decision gets the number of another item": (
+        lambda f: alter(f, "decisions.jsonl", lambda made: kept(made).update(item=99)),
+        "has the number of one item and the id of another",
+    ),
+    "the outcome of an import is changed": (
+        lambda f: alter(f, "imports.json", lambda runs: runs[0].update(status="Failed")),
+        "the status of import 1 differs from its audit entries",
+    ),
+    "the figures of a reviewer are left out": (
+        lambda f: alter(f, "quality.json", lambda figures: figures.clear()),
+        "the quality figures and the items name different reviewers",
+    ),
+    "a figure of a reviewer is changed": (
+        lambda f: alter(f, "quality.json", lambda figures: figures[0].update(decided=99)),
+        "the decided of Grace Hopper does not follow from the items",
+    ),
+    "the time of a statement is hidden": (
+        lambda f: alter(f, "quality.json", lambda figures: figures[0].update(submittedOn=None)),
+        "the submittedOn of Grace Hopper differs from the statements",
     ),
 }
 
