@@ -16,6 +16,7 @@ from tests.personnel_events.bodies import EVENTS, created
 from tests.working import let_the_worker_work
 
 BACK = datetime(2026, 12, 1, 1, tzinfo=UTC)
+DAY, SECOND, HOUR = timedelta(days=1), timedelta(seconds=1), timedelta(hours=1)
 
 
 class Leave:
@@ -266,6 +267,32 @@ async def test_restore_that_is_not_provisioned_does_not_lift_a_suspension(
     assert restored == []
 
 
+async def test_only_a_later_restore_of_the_same_account_lifts_a_suspension(
+    client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
+) -> None:
+    await suspended(client, leave)
+    number = await a_suspension(client, db, leave)
+
+    async def provisioned(after: timedelta, access: Access = Access.GRANT, **fields: Any) -> UUID:
+        id = await a_request(db, leave, access, **{"action": "Restore", **fields})
+        done = "UPDATE access_requests SET status = 'Completed', resolved_on = %(on)s, completed_on = %(on)s"
+        await execute(db, f"{done} WHERE id = %(id)s", id=id, on=clock.now() + after)
+        return id
+
+    await provisioned(-HOUR)
+    await provisioned(HOUR, application_id=await an_application(db, "Wiki"))
+    await provisioned(HOUR, target_name="other")
+    await provisioned(HOUR, identity_id=await an_identity(db, "Grace", "Hopper"))
+    await provisioned(HOUR, action="Change")
+    of_leave = await provisioned(HOUR)
+    related = "INSERT INTO related_items SELECT %(id)s, gen_random_uuid(), 'Personnel Event', 9, 'Completed', 'Removal'"
+    await execute(db, related, id=of_leave)
+
+    _, restored, comments = await back(client, config, leave)
+
+    assert (restored, comments) == ([], [f"ada is not restored: access request {number} suspends the account"])
+
+
 @pytest.mark.parametrize(
     ("access", "restored", "said"),
     [
@@ -433,9 +460,6 @@ async def test_last_import_before_the_leave_began_limits_the_restore(
     await execute(db, "INSERT INTO memberships SELECT account_number, group_number, %(n)s FROM memberships", n=again)
 
     assert await after_the_coming_leave(client, config, coming) == (EVERYTHING, [])
-
-
-DAY, SECOND, HOUR = timedelta(days=1), timedelta(seconds=1), timedelta(hours=1)
 
 
 @pytest.mark.parametrize(
