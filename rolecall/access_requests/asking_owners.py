@@ -8,7 +8,14 @@ import msgspec
 
 from rolecall.access_requests.duty_changes import with_duties
 from rolecall.access_requests.rechecking import ConflictVerdict, StoredRequest
-from rolecall.access_requests.requirements import People, RuleReviewers, people_for, response_rows, reviewers_of
+from rolecall.access_requests.requirements import (
+    People,
+    RuleReviewers,
+    barred_members,
+    people_for,
+    response_rows,
+    reviewers_of,
+)
 from rolecall.access_requests.separation import conflict_rows, in_conflict, people_rows
 from rolecall.core.db import Db, execute, fetch_rows, insert_rows
 from rolecall.duties.prevention import FoundConflict, PotentialConflict
@@ -120,11 +127,14 @@ async def _ask(db: Db, verdicts: Sequence[ConflictVerdict]) -> _Rows:
     )
     await _withdraw(db, verdicts)
     required = {id: (first, known) for id, first, known in last}
+    barred = await barred_members(db, news, [each.request.reporter_id for each in verdicts])
     responses, rows = list[dict[str, Any]](), list[dict[str, Any]]()
-    for each in verdicts:
+    for each, members in zip(verdicts, barred, strict=True):
         first, known = required.get(each.request.id, (0, []))
         # The owner of a duty rule is asked again, because an earlier approval does not cover the new conflicts.
-        asked = [rule for rule in _rules_of(policy, each, people) if rule.duty_rule_id or not _is_asked(rule, known)]
+        asked = [
+            rule for rule in _rules_of(policy, each, people, members) if rule.duty_rule_id or not _is_asked(rule, known)
+        ]
         responses += response_rows(each.request.id, asked, first)
         rows += people_rows(each.request.id, _with_recorded(each), asked, first)
     await insert_rows(db, "responses", responses)
@@ -139,14 +149,16 @@ def _is_asked(rule: RuleReviewers, known: Sequence[Sequence[str]]) -> bool:
     return any([rule.reason, str(reviewer.id)] in known for reviewer in rule.reviewers)
 
 
-def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: People) -> list[RuleReviewers]:
+def _rules_of(
+    policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: People, members: Sequence[UUID]
+) -> list[RuleReviewers]:
     """Return the approvals that a request needs only because of its conflicts.
 
     These are the approvals of the rules' owners, and those that the policy requires because conflicts raise the risk.
     """
 
     def needed(request: StoredRequest, conflicts: Sequence[PotentialConflict]) -> list[RuleReviewers]:
-        return reviewers_of(policy, request.new, request.reporter_id, people, conflicts, affected)
+        return reviewers_of(policy, request.new, request.reporter_id, people, conflicts, affected, members)
 
     # People in earlier conflicts must not decide either, as in `affected_people` (schema/access_requests.sql).
     affected = in_conflict(_found(verdict)) | {person for _, person in verdict.request.recorded}

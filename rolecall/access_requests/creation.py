@@ -18,7 +18,13 @@ from rolecall.access_requests.model import (
 )
 from rolecall.access_requests.moving import record_events
 from rolecall.access_requests.opening import approve
-from rolecall.access_requests.requirements import RuleReviewers, people_for, response_rows, reviewers_of
+from rolecall.access_requests.requirements import (
+    RuleReviewers,
+    barred_members,
+    people_for,
+    response_rows,
+    reviewers_of,
+)
 from rolecall.access_requests.separation import conflict_rows, people_rows
 from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.core.caller import SYSTEM, Caller
@@ -83,10 +89,14 @@ async def _reviewers(
     """Return the reviewers of each request. If a token makes the requests, its owner is treated as the reporter."""
     policy, own = (await settings.get(db)).approval_policy, await own_id(db, caller)
     owners = {each.conflict.owner_id for would in found.values() for each in would}
-    people = await people_for(db, policy, list(requests.values()), owners)
+    news = list(requests.values())
+    people = await people_for(db, policy, news, owners)
+    members = await barred_members(db, news, [own] * len(news))
     return {
-        id: reviewers_of(policy, new, own, people, separation.shown(found[id]), separation.in_conflict(found[id]))
-        for id, new in requests.items()
+        id: reviewers_of(
+            policy, new, own, people, separation.shown(found[id]), separation.in_conflict(found[id]), members[n]
+        )
+        for n, (id, new) in enumerate(requests.items())
     }
 
 

@@ -36,6 +36,8 @@ from rolecall.settings.policy import RequirementType
 OWN_REQUEST = "You made this request or it is about you, so another person must decide"
 REPORTED_BY_OTHERS = "Another person made this request about you, so you cannot cancel or snooze it"
 PARTY = "This reviewer made the request or is affected by it, so another person must decide"
+IN_GROUP = "You are in this group, so another person must approve what changes its access"
+REVIEWER_IN_GROUP = "This reviewer is in the group, so another person must approve what changes its access"
 PROVISIONED_IT = "The person who provisioned the access cannot verify it; another reviewer or the next import can"
 ALONE = "Give the reason why you decide alone: it is recorded in the activity"
 OF_OWNER = "This token may do only what its owner may do: {}"
@@ -103,6 +105,8 @@ class Standing(msgspec.Struct, frozen=True):
     owner_is_party: bool = False
     # The owner of the calling token.
     owner_id: UUID | None = None
+    # The members of the group that the request is about who must not approve it.
+    barred_members: list[UUID] = []
 
     @property
     def relations(self) -> frozenset[PersonRelation]:
@@ -172,6 +176,10 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, 
         return OWN_REQUEST
     if reviewer_id in standing.parties:
         return PARTY
+    if move is APPROVE and {standing.caller_id, standing.owner_id} & {*standing.barred_members}:
+        return IN_GROUP
+    if move is APPROVE and reviewer_id in standing.barred_members:
+        return REVIEWER_IN_GROUP
     if move is VERIFY and not standing.is_independent(reviewer_id):
         return PROVISIONED_IT
     if move in (CANCEL, SNOOZE) and standing.is_affected and not standing.is_reporter:
@@ -240,7 +248,8 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
                          WHERE p.request_id = r.id AND p.type = awaited_type(r.status)
                            AND (p.reviewer_id = %(caller)s AND p.asked OR p.stand_in_id = %(caller)s)) AS responds_as,
                    {_OWNER_IS_PARTY} AS owner_is_party,
-                   (SELECT t.owner_id FROM tokens t WHERE t.id = %(caller)s) AS owner_id
+                   (SELECT t.owner_id FROM tokens t WHERE t.id = %(caller)s) AS owner_id,
+                   barred_members(r) AS barred_members
             FROM access_requests r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
         caller=caller_id,
         id=request_id,

@@ -34,6 +34,7 @@ _NAMED = {
 }
 # Why people must not review a request; `{}` is the person.
 _AFFECTED, _SUBJECT, _REPORTER = "the request affects {}", "the request is about {}", "{} made the request"
+_MEMBER = "{} is in the group"
 
 _NO_RULE = "The administrators respond because the approval policy names no provisioner for this request"
 
@@ -90,8 +91,11 @@ def reviewers_of(
     people: People,
     conflicts: Sequence[PotentialConflict] = (),
     in_conflict: Iterable[UUID | None] = (),
+    members: Iterable[UUID | None] = (),
 ) -> list[RuleReviewers]:
     """Return the required reviewers, without the reporter, the affected identity and people in conflict.
+
+    `members` are the members of the requested group who must not approve.
 
     A request that would create conflicts has at least the risk of their rules, and must be approved by the owners of
     the rules that do more than warn. Prior approvals replace the approvals that the policy requires.
@@ -99,30 +103,38 @@ def reviewers_of(
     raises = new.raises_access()
     risk = max((new.risk(), *(each.risk for each in conflicts)), key=list(Level).index)
     own = dict.fromkeys(in_conflict, _AFFECTED) | {new.identity_id: _SUBJECT, reporter_id: _REPORTER}
-    asked = []
-    for rule in policy:
+    barred = dict.fromkeys(members, _MEMBER) | own
+    asked = [
+        _reviewers_of(rule, new, people, barred if rule.type is RequirementType.APPROVE else own)
+        for rule in policy
         if rule.applies(
             action=new.action,
             raises=raises,
             event_type=new.related.event_type if new.related else None,
             priority=people.applications[new.application_id].priority,
             risk=risk,
-        ):
-            candidates = people.candidates(rule, new)
-            reviewers, reason = people.available(candidates, own), rule.reason
-            if not reviewers:
-                reviewers = people.available(people.administrators, own) or [ADMINISTRATORS]
-                why = people.exclusion(candidates, own, _NAMED[rule.responder]) or _UNAVAILABLE[rule.responder]
-                reason = f"{rule.reason}; the administrators respond because {why}"
-            asked.append(RuleReviewers(rule.type, reason, reviewers))
+        )
+    ]
     if new.approvals:
         asked = [*map(_met, new.approvals), *(rule for rule in asked if rule.type is not RequirementType.APPROVE)]
     # Access that a rule blocks was refused before, so a conflict with a blocking rule comes from losing a control duty.
-    asked += [rule_owner(each, own, people) for each in conflicts if each.response is not RuleResponse.WARN]
+    asked += [rule_owner(each, barred, people) for each in conflicts if each.response is not RuleResponse.WARN]
     if all(rule.type != RequirementType.RESOLVE for rule in asked):
         administrators = people.available(people.administrators, own) or [ADMINISTRATORS]
         asked.append(RuleReviewers(RequirementType.RESOLVE, _NO_RULE, administrators))
     return asked
+
+
+def _reviewers_of(
+    rule: ApprovalRule, new: NewRequest, people: People, excluded: Mapping[UUID | None, str]
+) -> RuleReviewers:
+    """Return the reviewers whom a rule names or, if none of them is available, the administrators."""
+    candidates = people.candidates(rule, new)
+    if reviewers := people.available(candidates, excluded):
+        return RuleReviewers(rule.type, rule.reason, reviewers)
+    instead = people.available(people.administrators, excluded) or [ADMINISTRATORS]
+    why = people.exclusion(candidates, excluded, _NAMED[rule.responder]) or _UNAVAILABLE[rule.responder]
+    return RuleReviewers(rule.type, f"{rule.reason}; the administrators respond because {why}", instead)
 
 
 def _met(approval: PriorApproval) -> RuleReviewers:
@@ -157,6 +169,27 @@ def response_rows(id: UUID, asked: Sequence[RuleReviewers], first: int = 0) -> l
         for number, rule in enumerate(asked, first)
         for position, reviewer in enumerate(rule.reviewers)
     ]
+
+
+async def barred_members(db: Db, news: Sequence[NewRequest], reporter_ids: Sequence[UUID]) -> list[list[UUID]]:
+    """Return, for each request, the members of the group that it is about who must not approve it."""
+    about_groups = [n for n, new in enumerate(news) if not new.identity_id]
+    rows = (
+        await fetch_rows(
+            db,
+            """SELECT n.place, members_who_must_not_approve(n.application_id, n.name, ARRAY[n.reporter_id])
+           FROM unnest(%(places)s::int[], %(applications)s::uuid[], %(names)s::text[], %(reporters)s::uuid[])
+               AS n (place, application_id, name, reporter_id)""",
+            places=about_groups,
+            applications=[news[n].application_id for n in about_groups],
+            names=[news[n].target_name for n in about_groups],
+            reporters=[reporter_ids[n] for n in about_groups],
+        )
+        if about_groups
+        else []
+    )
+    found: dict[int, list[UUID]] = dict(rows)
+    return [found.get(n, []) for n in range(len(news))]
 
 
 async def people_for(

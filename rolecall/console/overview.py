@@ -24,13 +24,14 @@ CHART_DAYS = 30
 
 # Pending responses of a person and of the reviewers for whom they stand in, except:
 # - responses to rules that are already met;
-# - responses to requests to which the person is a party;
+# - responses to requests to which the person is a party, and approvals for a group that the person is in;
 # - verifications of access that the person or the reviewer provisioned;
 # - approvals and verifications as a stand-in, if the person also responds to the request in another capacity.
 _ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
       AND r.status = %(status)s AND {NOT_PARTY}
+      AND NOT (p.type = 'Approve' AND r.identity_id IS NULL AND %(own)s = ANY(barred_members(r)))
       AND NOT ARRAY[%(own)s, p.reviewer_id] && {CARRIED_OUT_BY}
       AND (p.reviewer_id IN (%(own)s, administrators_id()) OR p.type = 'Resolve' OR NOT EXISTS (
                SELECT FROM responses o

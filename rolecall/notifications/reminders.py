@@ -45,6 +45,10 @@ _UNABLE = """
     JOIN responses p ON p.request_id = c.request_id AND p.reviewer_id = c.identity_id
     WHERE p.response = 'Pending' AND p.asked
     UNION ALL
+    SELECT p.request_id FROM waiting_requests w JOIN access_requests a ON a.id = w.request_id
+    JOIN responses p ON p.request_id = a.id AND p.type = 'Approve' AND p.response = 'Pending' AND p.asked
+    WHERE a.identity_id IS NULL AND p.reviewer_id = ANY(barred_members(a))
+    UNION ALL
     SELECT p.request_id FROM waiting_requests w JOIN responses o USING (request_id)
     JOIN responses p ON p.request_id = o.request_id AND p.type = o.type AND p.reviewer_id = o.stand_in_id
     WHERE p.response = 'Pending' AND p.asked

@@ -39,14 +39,38 @@ CREATE OR REPLACE FUNCTION reporters(request access_requests) RETURNS uuid[] STA
 CREATE OR REPLACE FUNCTION affected_people(request access_requests) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     array_remove(ARRAY[request.identity_id], NULL) || ARRAY(SELECT p.identity_id FROM request_conflict_people p WHERE p.request_id = request.id);
 
+-- Return the people in a group, or in a group below it, according to imports: they must not approve requests about the group. Administrators
+-- among them may approve if no other administrator may decide, so that a request about everyone's group does not wait forever.
+CREATE OR REPLACE FUNCTION members_who_must_not_approve(application uuid, group_name text, reporters uuid[]) RETURNS uuid[] STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH members AS MATERIALIZED (
+        SELECT DISTINCT a.identity_id AS id FROM groups g CROSS JOIN LATERAL groups_below(g.number, now_import()) AS w
+        JOIN memberships m ON m.group_number = w.number AND m.until_import IS NULL
+        JOIN accounts a ON a.number = m.account_number AND a.identity_id IS NOT NULL
+        WHERE g.application_id = application AND in_any_case(g.name) = in_any_case(group_name)
+    ), administrators AS MATERIALIZED (
+        SELECT c.identity_id AS id FROM console_roles c
+        WHERE c.role = 'Administrator' AND c.identity_id <> ALL (reporters) AND may_decide(c.identity_id)
+    )
+    SELECT coalesce(array_agg(m.id), '{}') FROM members m
+    WHERE m.id NOT IN (SELECT a.id FROM administrators a)
+       OR EXISTS (SELECT FROM administrators a WHERE a.id NOT IN (SELECT o.id FROM members o));
+END;
+
+-- Return the members of the group that a request is about who must not approve it. Return an empty array for a request about a person.
+CREATE OR REPLACE FUNCTION barred_members(request access_requests) RETURNS uuid[] STABLE LANGUAGE sql RETURN
+    CASE WHEN request.identity_id IS NULL
+         THEN members_who_must_not_approve(request.application_id, request.target_name, reporters(request)) ELSE '{}'::uuid[] END;
+
 -- Return the people who must not decide on a request, because they made it or it is about them.
 CREATE OR REPLACE FUNCTION parties(request access_requests) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     reporters(request) || affected_people(request);
 
--- Return the people who must not respond to a request: its parties and, for a verification, those who carried it out.
+-- Return the people who must not respond to a request: its parties, for an approval the members of the group that it is about, and for a
+-- verification those who carried it out.
 CREATE OR REPLACE FUNCTION excluded_from(request access_requests, response_type text) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     parties(request)
-    || CASE WHEN response_type = 'Verify' THEN carried_out_by(request.id, request.status) ELSE '{}'::uuid[] END;
+    || CASE response_type WHEN 'Verify' THEN carried_out_by(request.id, request.status)
+                          WHEN 'Approve' THEN barred_members(request) ELSE '{}'::uuid[] END;
 
 -- Return the people who must not respond for this reviewer: the people excluded from the request and, for an approval or verification, the
 -- other reviewers and everyone who responded as a stand-in, because nobody may approve or verify twice. This includes the reviewer, if they
