@@ -28,6 +28,8 @@ from typing import Any
 MANIFEST, SEAL = "manifest.json", "manifest.sha256"
 # The hash that precedes the first entry of each chain.
 START = "00" * 32
+# The numbers of the chains that the service writes.
+CHAINS = range(1, 17)
 _EVERY = {"audit.jsonl", "heads.json", "imports.json", "links.txt", "report.html", "verify.py"}
 # The members of each kind of bundle. They must match exactly, so that a forger cannot leave out a whole member.
 KINDS = {
@@ -169,6 +171,8 @@ def check_chains(bundle: Bundle, kept: Iterable[dict[str, Any]]) -> Iterator[str
         # Remove each saved head when its entry is found; heads that remain have no entry.
         if ends.pop((chain.number, number), chain.hash) != chain.hash:
             yield f"chain {chain.number} at entry {number} differs from the saved head"
+    for number in sorted(chains.keys() - {*CHAINS}):
+        yield f"chain {number} was added: the service writes no chain with this number"
     for number in sorted(unlinked):
         yield f"audit entry {number} is not in any chain"
     for missed in sorted(ends):

@@ -205,6 +205,20 @@ CARELESS: dict[Callable[[Forgery], None], str] = {
 }
 
 
+def test_added_chain_is_rejected_although_its_entries_match(bundle: Path, kept: Path) -> None:
+    forgery = Forgery(bundle)
+    added = json.loads(forgery.lines[0])["entry"]
+    text = json.dumps(added, separators=(", ", ": "))
+    number = max(int(link[1]) for link in forgery.links) + 1
+    forgery.links.append(["17", str(number), ""])
+    forgery.lines.append(f'{{"chain":17,"number":{number},"previousHash":"","hash":"","entry":{text}}}')
+    forgery.rehash()
+    place = forgery.write()
+
+    problems = verify.check(verify.Bundle(place), json.loads(kept.read_bytes())["heads"])
+    assert problems == ["chain 17 was added: the service writes no chain with this number"]
+
+
 def test_careless_forgeries_are_rejected_without_a_saved_head(bundle: Path) -> None:
     for forge, said in CARELESS.items():
         forgery = Forgery(bundle)
