@@ -159,3 +159,19 @@ def test_permission_sets_of_salesforce_are_read(tmp_path: Path) -> None:
 
     assert (found.active, found.inactive) == ({"ada@x.com"}, {"bob@x.com"})
     assert len(found.rows("permissions", "permission")) == 3
+
+
+def test_principals_hold_access_in_accounts_of_a_cloud_provider(tmp_path: Path) -> None:
+    text = (
+        "PrincipalName,PermissionSetName,PrincipalType,PrincipalId,AccountId\n"
+        "Admins,FullAccess,GROUP,9-1,111111111111\nAdmins,FullAccess,GROUP,9-1,222222222222\n"
+        "ada@x.org,ReadOnly,USER,9-2,111111111111\nbob@x.org,ReadOnly,USER,9-3,222222222222\n"
+    )
+
+    found = imported(tmp_path, assignments=text)
+
+    assert found.active == {"ada@x.org", "bob@x.org"}
+    assert set(found.rows("permissions", "username", "group", "header", "permission")) == {
+        ("", "Admins", "111111111111", "FullAccess"), ("", "Admins", "222222222222", "FullAccess"),
+        ("ada@x.org", "", "111111111111", "ReadOnly"), ("bob@x.org", "", "222222222222", "ReadOnly"),
+    }  # fmt: skip

@@ -11,7 +11,7 @@ from rolecall.applications.file_shape import JSON, fits_filters
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import fold
 from rolecall.file_shapes.columns.header_names import names_of, words_of
-from rolecall.file_shapes.columns.meanings import Meaning
+from rolecall.file_shapes.columns.meanings import Meaning, meanings
 from rolecall.file_shapes.columns.profiles import Profile
 from rolecall.file_shapes.parts import Part, View, view_of
 
@@ -55,6 +55,8 @@ _NAME_OF_GROUP = re.compile(
 )
 # In a Windows domain, names of groups often contain spaces, but logins rarely do.
 _SPACED = re.compile(r"[^\\@\s][^\\@]{0,63}\\[^\\@\s]{1,64} ")
+# Words in headers of accounts, and of the holders of access in an account of a cloud provider.
+_ACCOUNT, _PRINCIPALS = {"account", "id", "name", "no", "number"}, {"principal", "grantee", "assignee"}
 _MOST_KINDS = 8
 _SURE = 0.5
 _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}
@@ -170,13 +172,38 @@ def fields_of_grants(view: View, content: Content) -> dict[str, Meaning]:
     holders = {each.header: holder for each in kinds if (holder := holder_beside(view, each))}
     if not holders:
         # Do not read a column that says user or group as the name of a permission.
-        return view.fields(content, [each.header for each in kinds])
+        return _held_by_principals(view, content, view.fields(content, [each.header for each in kinds]))
     kind, holder = next(iter(holders.items()))
     why = f"{kind} says that it names users and groups"
     return {
         "Username": Meaning(holder.header, "Username", 0.8, why),
         **view.fields(content, [kind, holder.header]),
     }
+
+
+def _held_by_principals(view: View, content: Content, fields: dict[str, Meaning]) -> dict[str, Meaning]:
+    """Return the fields with a column such as Principal Name as the username, and Account ID beside it as the place.
+
+    Do so only if an account has several principals: it is then an account of a cloud provider or a customer.
+    """
+    named = fields.get("Username")
+    if named is None or not words_of(named.header) <= _ACCOUNT:
+        return fields
+    account = view.by_header[named.header]
+    found = [each for each in meanings(content, view.profiles) if each.field == "Username" and each.score > _SURE]
+    found = [each for each in found if words_of(each.header) & _PRINCIPALS and _has_several(view, account, each.header)]
+    if not found:
+        return fields
+    others = {**view.fields(content, [found[0].header, account.header]), "Username": found[0]}
+    if content == Content.PERMISSIONS:
+        others["Header"] = Meaning(account.header, "Header", 0.6, f"{found[0].header} names the holders")
+    return others
+
+
+def _has_several(view: View, account: Profile, header: str) -> bool:
+    """Return whether an account occurs with several values of another column."""
+    pairs = zip(account.cells, view.by_header[header].cells, strict=True)
+    return len(set(pairs)) > len(set(account.cells))
 
 
 def _is_of_held(header: str) -> bool:
