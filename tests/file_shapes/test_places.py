@@ -133,3 +133,28 @@ def test_role_with_a_place_is_not_a_detail_of_the_account(tmp_path: Path) -> Non
     assert found.rows("users", "name", "metadata") == [("Ada Byron", "{}"), ("Bob Kahn", "{}")]
     evidence = [each for part in proposed(tmp_path, grants=text).files[0].contents for each in part.evidence]
     assert not any("not read" in each for each in evidence)
+
+
+@pytest.mark.parametrize("header", ["system", "Application", "resource_name", "channel"])
+def test_role_of_accounts_in_several_systems_is_asked_about(tmp_path: Path, header: str) -> None:
+    text = (
+        f"account_id,employee_id,{header},role,account_active,last_login\n"
+        "A1,E1,SAP,Admin,True,2026-08-07\nA2,E1,CRM,Admin,True,2026-09-05\nA3,E2,CRM,Reader,False,2026-08-18\n"
+    )
+
+    proposal = proposed(tmp_path, accounts=text)
+    memberships = proposal.files[0].contents[1]
+    answer(proposal.connector["files"][0]["shape"]["contents"][0], memberships.questions[0].choices[0])
+    found = read_files(tmp_path, proposal.connector["files"], {str(proposal.files[0].file_group): [text]})
+
+    assert [each.text for each in memberships.questions] == [
+        f"role has the same values in rows with different {header} (SAP, CRM). "
+        f"Does {header} say where each role applies?"
+    ]
+    assert found.memberships == {("A1", "Admin: SAP"), ("A2", "Admin: CRM"), ("A3", "Reader: CRM")}
+
+
+def test_role_with_one_system_each_is_not_asked_about(tmp_path: Path) -> None:
+    text = "account_id,system,role,account_active,last_login\nA1,SAP,Admin,True,2026-08-07\nA2,CRM,Reader,True,\n"
+
+    assert asked(tmp_path, accounts=text) == []

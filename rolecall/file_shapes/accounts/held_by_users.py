@@ -18,7 +18,7 @@ from rolecall.file_shapes.cells.groups_held import (
 )
 from rolecall.file_shapes.cells.links import has_urls
 from rolecall.file_shapes.cells.numbered_pairs import Numbered, NumberedPairs, add_pairs, ask_for_details
-from rolecall.file_shapes.cells.scoped_lists import name_with_scope, scope_of
+from rolecall.file_shapes.cells.scoped_lists import ask_for_systems, name_with_scope, scope_of
 from rolecall.file_shapes.cells.slashes import split_slashes
 from rolecall.file_shapes.columns.header_languages import TRANSLATED
 from rolecall.file_shapes.columns.header_names import (
@@ -222,6 +222,7 @@ def _listed_memberships(view: View, users: Part, groups: Profile) -> Part:
     if _SINGULAR.search(_last_name(groups)):
         ask_for_commas(view, part, groups)
     skip_no_groups(part, groups)
+    ask_for_systems(view, part, groups)
     return part
 
 
