@@ -370,3 +370,10 @@ def test_only_columns_of_names_are_offered_as_username(tmp_path: Path) -> None:
 
     offered = [choice.value for each in questions for choice in each.choices if choice.key == "Username"]
     assert not {"enabled", "active_since"}.intersection(offered)
+
+
+def test_decision_of_a_review_is_not_a_state(tmp_path: Path) -> None:
+    text = "user_id,email,revoke_status,dormancy_review_status\nada,a@x.org,KEEP,clean\nbob,b@x.org,OFFBOARD,dormant\n"
+
+    assert asked(tmp_path, users=text) == []
+    assert imported(tmp_path, users=text).active == {"ada", "bob"}

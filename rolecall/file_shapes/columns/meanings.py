@@ -44,6 +44,8 @@ _NO_LOGIN = {
     "edited", "synced", "trained", "set", "password",
 }  # fmt: skip
 _OF_LOGINS = {"unsuccessful", "failed", "failures", "attempts", "retries", "time", "date", "type", "kind", "method"}
+# Words in headers of decisions of reviews, such as Revoke Status: they are not states of accounts.
+_OF_REVIEWS = {"review", "reviews", "reviewer", "revoke", "revocation", "recertification", "attestation"}
 _OF_ONE_PERSON = {"Username", "Email", "Name", "First Name", "Last Name", "Employee ID"}
 _STATUS = {"status", "state"}
 _HAS_DIGIT = re.compile(r"\d")
@@ -141,7 +143,7 @@ def _is_level(value: str) -> bool:
 
 def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
     words = words_of(own_part(profile.header) if field in ("Group", "Permission") else profile.header)
-    if field in ("Active", "Locked") and (words & (FEATURES | WHEN) or ends_feature(profile.header)):
+    if field in ("Active", "Locked") and (words & (FEATURES | WHEN | _OF_REVIEWS) or ends_feature(profile.header)):
         return
     # The name or address of another person, such as the owner or manager, is not that of the account.
     if field in _OF_ONE_PERSON and words & OTHER_PEOPLE:
