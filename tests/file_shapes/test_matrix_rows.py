@@ -115,3 +115,28 @@ def test_rows_that_describe_people_need_no_answer(tmp_path: Path) -> None:
 
     assert _about_rows(proposed(tmp_path, export=text)) == []
     assert imported(tmp_path, export=text).active == {"u1", "u2"}
+
+
+def test_headers_with_can_are_permissions(tmp_path: Path) -> None:
+    two = "employee_id,can_approve_orders,can_create_vendors\nE1,True,True\nE2,False,False\nE3,False,True\n"
+    wide = (
+        "user_id,can_access_payroll,can_access_orders,can_delete_data,permission_level,updated_date\n"
+        "7,True,True,True,5,2025-08-08 04:24:53\n8,True,False,,2,2025-07-06 12:10:56\n"
+    )
+
+    assert set(imported(tmp_path, rights=two).rows("permissions", "username", "permission")) == {
+        ("E1", "can_approve_orders"), ("E1", "can_create_vendors"), ("E3", "can_create_vendors"),
+    }  # fmt: skip
+    assert set(imported(tmp_path, rights=wide).rows("permissions", "username", "permission")) == {
+        ("7", "can_access_payroll"), ("7", "can_access_orders"), ("7", "can_delete_data"), ("8", "can_access_payroll"),
+    }  # fmt: skip
+
+
+def test_key_of_a_row_does_not_name_the_permission_beside_headers_with_can(tmp_path: Path) -> None:
+    text = "Permission Id,Role Id,Resource Id,Can View,Can Edit\nP1,R1,D1,TRUE,FALSE\nP2,R2,D1,TRUE,TRUE\n"
+
+    found = imported(tmp_path, permissions=text)
+
+    assert set(found.rows("permissions", "group", "section", "permission")) == {
+        ("R1", "D1", "Can View"), ("R2", "D1", "Can View"), ("R2", "D1", "Can Edit"),
+    }  # fmt: skip

@@ -170,7 +170,17 @@ def is_known_header(cell: str) -> bool:
 
 def is_flag(header: str) -> bool:
     """Return whether the header of a yes/no column describes an account or a grant, rather than naming a permission."""
-    return bool(words_of(header) & (FLAGS | FEATURES))
+    # A header such as can_access_payroll names what the account may do, whatever it is about.
+    return bool(words_of(header) & (FLAGS if names_ability(header) else FLAGS | FEATURES))
+
+
+def names_ability(header: str) -> bool:
+    """Return whether a header says what a role or an account may do, such as can_approve_orders or Can Edit.
+
+    Return False for Can Login, which is the state of the account.
+    """
+    words = [word.lower() for word in _WORD.findall(own_part(header))]
+    return len(words) > 1 and words[0] == "can" and names_of(header)[0] not in KNOWN
 
 
 def is_about_person(header: str) -> bool:
@@ -188,6 +198,12 @@ def names_access(header: str) -> bool:
     """Return whether a header names groups or permissions."""
     known = known_for("Group") | known_for("Permission")
     return bool(known.intersection(names_of(header))) or bool(words_of(header) & HELD)
+
+
+def names_level(header: str) -> bool:
+    """Return whether a header means a level of access, such as Access Level or Permission Level."""
+    words = words_of(header)
+    return "level" in words and bool(words & {"access", "permission", "privilege", "authorization", "right"})
 
 
 def is_feature(header: str) -> bool:

@@ -12,7 +12,8 @@ from rolecall.file_shapes.accounts.ending import ask_for_ended
 from rolecall.file_shapes.accounts.kinds import share_column
 from rolecall.file_shapes.accounts.statuses import decide_active
 from rolecall.file_shapes.cells.groups_held import skip_no_groups
-from rolecall.file_shapes.columns.header_names import is_flag, is_inverted, is_state, names_of
+from rolecall.file_shapes.cells.row_keys import names_grant
+from rolecall.file_shapes.columns.header_names import is_flag, is_inverted, is_state, names_ability, names_of
 from rolecall.file_shapes.columns.meanings import Meaning
 from rolecall.file_shapes.columns.profiles import Profile
 from rolecall.file_shapes.grants.held import repeated_users
@@ -82,9 +83,10 @@ def find_matrix(view: View) -> list[Part]:
     used = {*ticked, *flags, *counts}
     others = [each for each in view.profiles if each not in used and each.values]
     are_held = _names_rights(view) and are_roles([each.header for each in ticked])
-    is_wide = len(others) <= 5 and (len(others) < len(ticked) or are_held)
+    are_abilities = len(ticked) >= _SEVERAL and all(names_ability(each.header) for each in ticked)
+    is_wide = len(others) <= 5 and (len(others) < len(ticked) or are_held or are_abilities)
     is_wide = is_wide or is_marked or _are_marked(view, ticked)
-    if (len(ticked) < _LEAST_TICKED and not is_marked) or not others or not is_wide:
+    if (len(ticked) < _LEAST_TICKED and not (is_marked or are_abilities)) or not others or not is_wide:
         return []
     # A list of grants repeats the names of holders; a matrix does not.
     if len(set(zip(*(each.cells for each in others), strict=True))) < len(others[0].cells) or _are_grants(view, others):
@@ -96,9 +98,8 @@ def _matrix(
     view: View, ticked: list[Profile], others: list[Profile], flags: list[Profile], counts: list[Profile]
 ) -> list[Part]:
     """Return the permissions of a matrix, with its users and their roles. Unpivot only the `ticked` columns."""
-    kept = view.fields(Content.PERMISSIONS)
-    fields = {field: meaning for field, meaning in kept.items() if meaning.header in {each.header for each in others}}
     headers = [each.header for each in ticked]
+    fields = _fields_beside(view, headers, others)
     _use_people(view, fields, others)
     found = rows_of_matrix(view, fields, [*others, *flags], headers)
     if found and (turned := with_people_across(found.column, headers, keep=[each.header for each in others])):
@@ -143,6 +144,17 @@ def _seen(ticked: list[Profile], flags: list[Profile], across: str) -> list[str]
     ]
 
 
+def _fields_beside(view: View, headers: Sequence[str], others: Sequence[Profile]) -> dict[str, Meaning]:
+    """Return the fields of the columns that describe the rows of a matrix.
+
+    Headers such as Can Edit are the permissions, so a column such as Permission ID has the keys of the rows.
+    """
+    keys = [each.header for each in others if names_grant(each)] if all(map(names_ability, headers)) else []
+    beside = {each.header for each in others}
+    found = view.fields(Content.PERMISSIONS, keys)
+    return {field: meaning for field, meaning in found.items() if meaning.header in beside}
+
+
 def _divide_sections(view: View, part: Part) -> None:
     """Read section and name from headers that have both, because the file has two header lines."""
     if separator := view.table.section_separator:
@@ -156,7 +168,7 @@ def _ask_about_matrix(matrix: Part, ticked: Sequence[Profile], across: str, *, i
         _ask_for_words(matrix, ticked)
     if across != "Permission":
         ask_for_holders(matrix, headers, across)
-    elif "Username" not in matrix.fields:
+    elif "Username" not in matrix.fields and not all(map(names_ability, headers)):
         ask_for_people(matrix, headers)
 
 
