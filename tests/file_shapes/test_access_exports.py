@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.file_shapes.test_exports import contents, imported, proposed
+from tests.file_shapes.test_states import asked
 
 
 def test_role_bindings_of_kubernetes_are_read(tmp_path: Path) -> None:
@@ -175,3 +176,41 @@ def test_principals_hold_access_in_accounts_of_a_cloud_provider(tmp_path: Path) 
         ("", "Admins", "111111111111", "FullAccess"), ("", "Admins", "222222222222", "FullAccess"),
         ("ada@x.org", "", "111111111111", "ReadOnly"), ("bob@x.org", "", "222222222222", "ReadOnly"),
     }  # fmt: skip
+
+
+def test_one_grant_of_each_person_is_read_as_a_grant(tmp_path: Path) -> None:
+    text = (
+        "employee_id,system_name,access_level,granted_date,approved_by,status\n"
+        "E1,github,admin,2026-01-14,auto,active\nE2,github,write,2026-01-15,auto,active\n"
+    )
+
+    found = imported(tmp_path, grants=text)
+
+    assert set(found.rows("permissions", "username", "header", "permission")) == {
+        ("E1", "github", "admin"), ("E2", "github", "write"),
+    }  # fmt: skip
+
+
+def test_state_of_an_assignment_is_not_that_of_its_account(tmp_path: Path) -> None:
+    text = (
+        "role_assignment_id,user_id,role_name,source,start_date,justification,is_active_assignment\n"
+        "pra-1,ada,Global Admin,direct,2024-01-10,Tenant,true\npra-2,bob,Global Admin,direct,2024-01-15,Old,false\n"
+        "pra-3,cy,Reader,direct,2024-01-17,Audit,true\n"
+    )
+
+    found = imported(tmp_path, assignments=text)
+
+    assert (found.active, found.inactive) == ({"ada", "bob", "cy"}, set())
+    assert found.memberships == {("ada", "Global Admin"), ("cy", "Reader")}
+
+
+def test_last_day_of_a_membership_is_not_that_of_its_account(tmp_path: Path) -> None:
+    text = (
+        "membership_id,group_id,user_id,membership_type,assignment_start_date,assignment_end_date\n"
+        "m-1,g-1,ada,direct,2023-01-09,\nm-2,g-2,bob,direct,2023-02-01,2024-12-31\nm-3,g-2,cy,direct,2024-02-01,\n"
+    )
+
+    assert imported(tmp_path, memberships=text).active == {"ada", "bob", "cy"}
+    assert asked(tmp_path, memberships=text) == [
+        "assignment_end_date has dates before today. Is the access in these rows still held?"
+    ]

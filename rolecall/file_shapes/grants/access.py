@@ -28,7 +28,7 @@ from rolecall.file_shapes.columns.profiles import Profile
 from rolecall.file_shapes.grants.conditions import read_conditions
 from rolecall.file_shapes.grants.denials import ask_for_unread_ticks, read_access, skip_denied
 from rolecall.file_shapes.grants.group_lists import ask_if_roles, name_of_groups
-from rolecall.file_shapes.grants.held import with_users
+from rolecall.file_shapes.grants.held import has_keys_of_grants, says_granted, with_users, without_grants
 from rolecall.file_shapes.grants.matrices import GRANTED
 from rolecall.file_shapes.grants.objects import add_inner_place, find_object, tell_apart
 from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
@@ -257,26 +257,30 @@ def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
 
 
 def _use_repeated_people(view: View, fields: dict[str, Meaning], held: str) -> bool:
-    """If no column names the holders, read a repeated employee ID or e-mail address as the username.
+    """If no column names the holders, read an employee ID or e-mail address as the username.
 
-    Do nothing if another column identifies each row. Return whether the username was found.
+    Do so only if it repeats, or if a column such as Granted Date shows that the rows are grants, and if no other column
+    identifies each row. Return whether the username was found.
     """
     holders = {"Username", "Group"} - {held}
-    if holders & fields.keys() or held not in fields or _names_rows(view, fields[held].header):
+    if holders & fields.keys() or held not in fields:
         return False
-    people = view.fields(Content.USERS, [fields[held].header])
+    people, are_grants = view.fields(Content.USERS, [fields[held].header]), says_granted(view)
     for field in ("Employee ID", "Email"):
         found = people.get(field)
         column = view.by_header[found.header] if found and found.score > _SURE else None
-        if found and column and column.is_filled and not column.is_unique:
-            fields["Username"] = Meaning(found.header, "Username", 0.6, f"several rows have the same {found.header}")
+        known = [fields[held].header, *([column.header] if column and are_grants else [])]
+        is_other = column is None or _names_rows(view, known)
+        if found and column and column.is_filled and (not column.is_unique or are_grants) and not is_other:
+            why = "the rows are grants" if column.is_unique else f"several rows have the same {found.header}"
+            fields["Username"] = Meaning(found.header, "Username", 0.6, why)
             return True
     return False
 
 
-def _names_rows(view: View, held: str) -> bool:
-    """Return whether a column other than `held` identifies each row by a login, an ID or an address."""
-    others = [each for each in view.profiles if each.header != held and each.is_unique and each.is_filled]
+def _names_rows(view: View, known: Sequence[str]) -> bool:
+    """Return whether a column other than those in `known` identifies each row by a login, an ID or an address."""
+    others = [each for each in view.profiles if each.header not in known and each.is_unique and each.is_filled]
     others = [each for each in others if not (names_grant(each) or words_of(each.header) & OTHER_PEOPLE)]
     return any(each.is_login or each.is_opaque or each.emails == 1 for each in others)
 
@@ -293,11 +297,12 @@ def find_memberships(view: View) -> list[Part]:
     use_login(view, fields)
     username, group = (view.by_header[fields[field].header] for field in ("Username", "Group"))
     kinds = kind_column(view)
-    is_pair = not about_people(view) and bool(GRANTED.intersection(names_of(group.header)))
-    if len(view.profiles) > 5 and username.is_unique and not is_pair and not (kinds and kinds.users):
+    about = about_people(without_grants(view))
+    is_pair = not about and (bool(GRANTED.intersection(names_of(group.header))) or has_keys_of_grants(view))
+    if len(view.profiles) > 5 and username.is_unique and not (is_pair or (kinds and kinds.users)):
         return []
-    # Leave a list of users with their groups to the rule for users: memberships would lack the users without a group.
-    has_all = about_people(view) or group.separator or not group.is_filled
+    # Leave a list of users with their groups to the rule for users: users without a group have no membership.
+    has_all = about or group.separator or not group.is_filled
     if username.is_unique and username.is_filled and has_all:
         return []
     if scope := _scope_of_roles(view, fields):
@@ -316,8 +321,7 @@ def find_memberships(view: View) -> list[Part]:
     ask_for_commas(view, part, group)
     skip_groups(view, part)
     skip_denied(view, part)
-    split = part.shape.get("split", {}).get(group.header)
-    parts = with_users(view, part, is_narrowed=has_placeholders(group, split))
+    parts = with_users(view, part, is_narrowed=has_placeholders(group, part.shape.get("split", {}).get(group.header)))
     if len(parts) > 1:
         skip_no_groups(part, group)
     return parts

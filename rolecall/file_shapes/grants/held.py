@@ -14,8 +14,10 @@ from rolecall.file_shapes.accounts.holders import PERSON, choose_username, depen
 from rolecall.file_shapes.accounts.kinds import kind_column, skip_groups
 from rolecall.file_shapes.accounts.statuses import read_statuses
 from rolecall.file_shapes.cells.numbered_pairs import ask_for_others
+from rolecall.file_shapes.cells.row_keys import names_grant
 from rolecall.file_shapes.choices import AS_PROPOSED, SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.columns.header_names import is_inverted, names_of, words_of
+from rolecall.file_shapes.columns.header_words import OTHER_PEOPLE, WHEN
 from rolecall.file_shapes.columns.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.columns.profiles import Profile
 from rolecall.file_shapes.grants.denials import access_column
@@ -37,6 +39,7 @@ _NAMES = {"displayname", "principalname", "principaldisplayname", "membername"}
 _ONLY_GRANTS = {"eligible", "requested", "granted"}
 # Words in headers that name an account.
 ACCOUNTS = {"account", "user", "login", "principal", "assignee", "member"}
+_GRANTED = {"granted", "grant", "assigned", "assignment"}
 _OF_ACCOUNTS = ACCOUNTS | {"enabled", "disabled", "locked", "suspended", "blocked"}
 
 
@@ -343,6 +346,22 @@ def _is_of_held(view: View, part: Part, header: str) -> bool:
     column, holder, held = view.by_header[header], view.by_header[part.holder], view.by_header[columns[0]]
     is_state = column.statuses == 1 and len(column.distinct) > 1 and bool(words_of(header) & (_OF_ACCOUNTS | _STATUS))
     return is_state and not held.is_unique and depends_on(column, held) and not depends_on(column, holder)
+
+
+def without_grants(view: View) -> View:
+    """Return the view without the columns that have the state of a grant, such as is_active_assignment."""
+    return view.without([each.header for each in view.profiles if _is_of_grant(each.header)])
+
+
+def has_keys_of_grants(view: View) -> bool:
+    """Return whether each row is a grant, because a column such as Assignment ID has its key."""
+    return any(map(names_grant, view.profiles))
+
+
+def says_granted(view: View) -> bool:
+    """Return whether a column such as Granted Date or Assigned By says when or by whom access was granted."""
+    words = [words_of(each.header) for each in view.profiles if each.values]
+    return any(each & _GRANTED and each & (WHEN | OTHER_PEOPLE) for each in words)
 
 
 def _is_of_grant(header: str) -> bool:
