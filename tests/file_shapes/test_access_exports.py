@@ -214,3 +214,17 @@ def test_last_day_of_a_membership_is_not_that_of_its_account(tmp_path: Path) -> 
     assert asked(tmp_path, memberships=text) == [
         "assignment_end_date has dates before today. Is the access in these rows still held?"
     ]
+
+
+def test_access_level_is_the_value_of_a_named_entitlement(tmp_path: Path) -> None:
+    text = (
+        "Employee ID,Application,Entitlement Name,Entitlement ID,Access Level\n"
+        "E1,Payroll,Time Entry,P1,Write\nE1,Payroll,Salaries,P2,Read\nE2,Payroll,Salaries,P2,Admin\n"
+    )
+
+    found = imported(tmp_path, entitlements=text)
+
+    assert set(found.rows("permissions", "username", "header", "permission", "value")) == {
+        ("E1", "Payroll", "Time Entry", "Write"), ("E1", "Payroll", "Salaries", "Read"),
+        ("E2", "Payroll", "Salaries", "Admin"),
+    }  # fmt: skip

@@ -20,7 +20,7 @@ from rolecall.file_shapes.cells.links import has_urls, login_beside_urls
 from rolecall.file_shapes.cells.numbered_pairs import numbered_columns, numbered_pairs
 from rolecall.file_shapes.cells.row_keys import names_grant
 from rolecall.file_shapes.choices import AS_PROPOSED, CONTENT, SEPARATOR, SKIP_ROWS
-from rolecall.file_shapes.columns.header_names import is_link, names_of, words_of
+from rolecall.file_shapes.columns.header_names import is_link, names_level, names_of, words_of
 from rolecall.file_shapes.columns.header_words import OTHER_PEOPLE
 from rolecall.file_shapes.columns.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.columns.profiles import Profile
@@ -262,7 +262,7 @@ def choose_username(
     names = [fields["Name"].header] if "Name" in fields else []
     known_as = {meaning.header for field, meaning in fields.items() if field != "Username"}
     logins = [each.header for each in view.profiles if each.is_login and not is_link(each.header)]
-    logins = [header for header in logins if header not in known_as and not words_of(header) & OTHER_PEOPLE]
+    logins = [header for header in logins if header not in known_as and not _is_of_others(header)]
     # Without headers, prefer a column of single words to a column of names.
     is_headless = view.table.header_line is None and view.table.delimiter is not None
     is_named = "Name" in fields and fields["Name"].score > _WEAK
@@ -290,6 +290,11 @@ def choose_username(
                 evidence.append(f"The usernames in {header} are e-mail addresses")
         return header
     return None
+
+
+def _is_of_others(header: str) -> bool:
+    """Return whether a header means other people, or levels of access, whose values such as Read look like logins."""
+    return bool(words_of(header) & OTHER_PEOPLE) or names_level(header)
 
 
 def _keys_of_grants(view: View, fields: dict[str, Meaning]) -> list[str]:

@@ -72,7 +72,7 @@ WORDS: dict[Content, dict[str, str]] = {
     Content.PERMISSIONS: {
         "Username": f"{_USERNAME},email,mail,emailaddress,useremail",
         "Group": f"{_GROUP},name",
-        "Permission": "roledefinitionname,rolerefname,entitlementvalue,"
+        "Permission": "roledefinitionname,rolerefname,entitlementvalue,entitlementname,"
         "permission,permissionname,permissions,privilege,privileges,entitlement,entitlements,right,rights"
         ",authorization,action,actions,permissionid,tcode,transaction,operation,scope,scopes,capability,function,object"
         ",berechtigung,berechtigungen,recht,rechte,droit,droits,permiso,permisos,privilegetype"

@@ -21,7 +21,7 @@ from rolecall.file_shapes.cells.groups_held import (
 from rolecall.file_shapes.cells.row_keys import ask_for_row_key, names_grant, use_named_permission
 from rolecall.file_shapes.cells.slashes import split_slashes
 from rolecall.file_shapes.choices import AS_PROPOSED, SKIP_ROWS
-from rolecall.file_shapes.columns.header_names import names_caretaker, names_of, words_of
+from rolecall.file_shapes.columns.header_names import names_caretaker, names_level, names_of, words_of
 from rolecall.file_shapes.columns.header_words import OF_GROUPS, OTHER_PEOPLE, SCOPES
 from rolecall.file_shapes.columns.meanings import Meaning
 from rolecall.file_shapes.columns.profiles import Profile
@@ -281,7 +281,8 @@ def _use_repeated_people(view: View, fields: dict[str, Meaning], held: str) -> b
 def _names_rows(view: View, known: Sequence[str]) -> bool:
     """Return whether a column other than those in `known` identifies each row by a login, an ID or an address."""
     others = [each for each in view.profiles if each.header not in known and each.is_unique and each.is_filled]
-    others = [each for each in others if not (names_grant(each) or words_of(each.header) & OTHER_PEOPLE)]
+    others = [each for each in others if not (names_grant(each) or names_level(each.header))]
+    others = [each for each in others if not words_of(each.header) & OTHER_PEOPLE]
     return any(each.is_login or each.is_opaque or each.emails == 1 for each in others)
 
 
