@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.file_shapes.test_exports import imported
+from tests.file_shapes.test_exports import imported, proposed
 from tests.file_shapes.test_states import asked
 
 
@@ -39,3 +39,16 @@ def test_ids_that_are_names_or_repeat_are_permissions(tmp_path: Path, ids: tuple
 
     assert {name for *_, name in imported(tmp_path, rights=text).permissions} == {*ids}
     assert asked(tmp_path, rights=text) == []
+
+
+def test_kind_of_holders_is_not_offered_as_the_permission(tmp_path: Path) -> None:
+    text = (
+        "permission_id,resource_id,principal_id,principal_type,role\n"
+        "P1,R1,G1,Group,Edit\nP2,R2,U1,User,Owner\nP3,R2,U2,User,Read\n"
+    )
+
+    questions = proposed(tmp_path, permissions=text).files[0].contents[0].questions
+
+    assert [choice.label for choice in questions[0].choices] == [
+        "Yes, permission_id names the permission", "No, role does",
+    ]  # fmt: skip

@@ -45,7 +45,8 @@ def ask_for_row_key(view: View, part: Part) -> None:
     found = part.fields.get("Permission")
     if found is None or not _is_key(view.by_header[found.header]):
         return
-    others = [each.header for each in view.profiles if each.header not in part.columns and may_be_read(each)]
+    read = {*part.columns, *(each.header for each in view.profiles if _is_condition(part, each.header))}
+    others = [each.header for each in view.profiles if each.header not in read and may_be_read(each)]
     text = (
         f"{found.header} is different in every row, like the key of a row. Does it name the permission? "
         "If so, no two accounts or groups hold the same permission."
@@ -53,6 +54,11 @@ def ask_for_row_key(view: View, part: Part) -> None:
     choices = [ProposedChoice(f"Yes, {found.header} names the permission", "Permission", AS_PROPOSED)]
     choices += [ProposedChoice(f"No, {each} does", "Permission", each) for each in others[:_MOST_OFFERED]]
     part.ask(text, *choices)
+
+
+def _is_condition(part: Part, header: str) -> bool:
+    """Return whether patterns depend on a column, such as one that says which holders are groups."""
+    return any(f"|when({header}=" in pattern for pattern in part.shape.get("join", {}).values())
 
 
 def names_grant(column: Profile) -> bool:
