@@ -266,6 +266,9 @@ async def test_employee_sees_the_access_that_a_change_of_role_adds_and_removes(
         "effectiveDate": IN_THREE_DAYS,
         "identity": {"firstName": "Ada", "lastName": "Lovelace", "department": "Treasury"},
     }
+    form = {"type": "Role Transition", "identityId": str(team.ada), "effectiveDate": IN_THREE_DAYS}
+    form |= {"identity.department": "Treasury", "preview": "yes"}
+    preview = unescape(re.sub(r"<[^>]+>", "", (await administrator.post("/events/new", data=form)).text))
     event = await events.transition_role(db, CLERK, body, facts())
     before = await home(administrator, db, team.ada)
     await let_the_worker_work(config)
@@ -278,6 +281,8 @@ async def test_employee_sees_the_access_that_a_change_of_role_adds_and_removes(
         assert "You get Pay Payroll You lose Post entries Payroll" in panel
     assert "This is planned" in before["move"]
     assert "This is planned" not in shown["move"]
+    assert "add Pay" in preview
+    assert "remove Ledger / Post entries" in preview
     seen = await home(administrator, db, team.grace)
     assert "Ada Lovelace Changes role, in 3 days. Loses Post entries, gets Pay" in seen["coming"]
     assert f'href="/events/{event}"' in shown["page"]
