@@ -184,8 +184,11 @@ async def applications_of(db: Db, person: Person) -> list[OwnApplication]:
                                WHERE v.account_number = c.number AND v.until_import IS NULL)) AS unmatched,
                   r.id AS import_id, r.number AS import_number, r.status AS import_status, r.build_end AS import_end
            FROM applications a LEFT JOIN application_totals t ON t.application_id = a.id
-           LEFT JOIN LATERAL (SELECT id, number, status, build_end FROM application_imports
-                              WHERE application_id = a.id ORDER BY number DESC LIMIT 1) AS r ON true
+           LEFT JOIN LATERAL (SELECT i.id, i.number, i.build_end,
+                                     CASE WHEN u.held IS NOT NULL AND i.status = 'Running' THEN 'Held'
+                                          ELSE i.status END AS status
+                              FROM application_imports i LEFT JOIN import_runs u ON u.import_id = i.id
+                              WHERE i.application_id = a.id ORDER BY i.number DESC LIMIT 1) AS r ON true
            WHERE (a.owner_id = %(me)s OR %(me)s = ANY(a.provisioner_ids)) AND NOT a.is_archived
            ORDER BY a.list_key LIMIT 5""",
         me=person.id,

@@ -9,7 +9,8 @@ import pytest
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from tests.application_imports.running import Files, Imports
-from tests.builders import an_application
+from tests.builders import an_application, an_identity
+from tests.console.test_matrix import sign_in
 
 FILES: Files = {
     "Users": "Username,Name\nada,Ada Byron\nbob,Bob Kahn\ncyd,Cyd Dee\n",
@@ -63,3 +64,32 @@ async def test_held_import_separates_its_reasons_and_links_to_the_removals(
     (link,) = re.findall(r'<a href="([^"]*)">Show 4 removals</a>', page)
     shown = (await administrator.get(f"/imports/{held['id']}{link.partition('#')[0]}")).text
     assert len(re.findall(r"<td>Membership</td>|<td>Account</td>", shown)) == 4
+
+
+async def test_home_of_the_owner_says_that_the_last_import_is_held(
+    administrator: httpx2.AsyncClient, imports: Imports, db: Db
+) -> None:
+    owner = await an_identity(db, "Olga", "Owner")
+    application = await an_application(db, ownerId=str(owner), guard={"minCount": 2, "maxRemovedPercent": 20})
+    await imports.finish(application, FILES)
+    held = await imports.run(application, FEW)
+
+    await sign_in(administrator, db, owner)
+    home = (await administrator.get("/")).text
+
+    shown = home[home.index(f'href="/imports/{held["id"]}"') :].partition("</dd>")[0]
+    assert "Held" in shown
+    assert "Running" not in shown
+
+
+async def test_page_says_that_changed_access_alters_an_account(
+    administrator: httpx2.AsyncClient, imports: Imports, db: Db
+) -> None:
+    application = await an_application(db)
+    first = await imports.finish(application, FILES)
+    moved: Files = {**FILES, "Memberships": FEW["Memberships"]}
+
+    run = await imports.finish(application, moved)
+
+    pages = [(await administrator.get(f"/imports/{each['id']}")).text for each in (first, run)]
+    assert ["counts as altered if only its memberships" in page for page in pages] == [False, True]
