@@ -146,9 +146,9 @@ def _milestones(
     """List the steps of a request: name, when the step was reached, what it is waiting for, whether it is current."""
     is_over = request.canceled_on is not None
     steps = {
-        RequirementType.APPROVE: ("Approved", request.approved_on),
-        RequirementType.RESOLVE: ("Provisioned", request.resolved_on),
-        RequirementType.VERIFY: ("Verified", request.verified_on),
+        RequirementType.APPROVE: ("Approved" if request.approved_on else "Approval", request.approved_on),
+        RequirementType.RESOLVE: ("Provisioned" if request.resolved_on else "Provisioning", request.resolved_on),
+        RequirementType.VERIFY: ("Verified" if request.verified_on else "Verification", request.verified_on),
     }
     named = {type: and_list(_waits_for(request, type, carrying)) for type in steps}
     # The API detail has no creation date, but the activity begins when the request is created.

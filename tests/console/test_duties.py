@@ -321,8 +321,11 @@ async def test_overview_of_a_past_day_counts_the_conflicts_of_that_day(
     earlier = (datetime.now(UTC) - timedelta(days=12)).date()
     counts = [await cell(), await cell(asOf=past.isoformat()), await cell(asOf=earlier.isoformat())]
     future = (await administrator.get("/duties", params={"asOf": "2999-01-01"})).text
+    pages = [(await administrator.get("/duties", params=each)).text for each in ({}, {"asOf": past.isoformat()})]
 
     assert counts == ["0", "1", "0"]
+    # The totals of rules are those of now, so a past day does not show them.
+    assert ['<th scope="col" class="number">Excepted</th>' in page for page in pages] == [True, False]
     assert "The day must not be in the future" in future
 
 
@@ -336,5 +339,8 @@ async def test_page_of_a_request_shows_for_whom_it_waits_and_why(administrator: 
     page = " ".join((await administrator.get(f"/requests/{request}")).text.split())
 
     assert "would hold Prepare payments and Release payments" in page
+    # A step that is not done has no participle, which would say that the people beside it have done it.
+    assert "<strong>Approval</strong>" in page
+    assert "<strong>Approved</strong>" not in page
     assert f'<a href="/rules/{company.rule}">Prepare and release</a>' in page
     assert "waits for <strong>Hana Makinen</strong> to approve the conflict" in page
