@@ -5,10 +5,14 @@ from html import unescape
 import httpx2
 import pytest
 
+from rolecall.console import actions
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.roles import Role
 from tests.audit.test_list import made_at
+from tests.builders import an_identity
 from tests.console.company import a_company
+from tests.console.test_matrix import sign_in
 
 
 @pytest.fixture
@@ -78,3 +82,21 @@ async def test_invalid_day_in_a_filter_is_reported(administrator: httpx2.AsyncCl
 
     assert answer.status_code == 400
     assert "From must be a date such as 2030-01-31" in answer.text
+
+
+async def test_entry_links_to_a_webhook_only_for_people_who_may_open_it(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    hook = {"name": "Desk", "url": "https://desk.example.com/", "events": ["AccessRequestCreated"]}
+    await administrator.post("/webhooks/new", data=hook)
+    number = await fetch_value(db, "SELECT max(number) FROM audit_events")
+    id = await fetch_value(db, "SELECT id FROM webhooks")
+    auditor = await an_identity(db, "Arthur", "Auditor")
+    await actions.set_role(db, auditor, Role.AUDITOR)
+
+    linked = (await administrator.get(f"/audit/{number}")).text
+    await sign_in(administrator, db, auditor)
+    named = (await administrator.get(f"/audit/{number}")).text
+
+    assert [f'href="/webhooks/{id}"' in page for page in (linked, named)] == [True, False]
+    assert "Desk" in named

@@ -14,7 +14,7 @@ from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage
 from rolecall.console.frame import screen
 from rolecall.console.inputs import a_day, some_words
-from rolecall.core.caller import Scope
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
 from rolecall.core.ids import guid
@@ -53,6 +53,8 @@ _PLACES = {
     "Webhook": "/webhooks",
     "Webhook Delivery": "/deliveries",
 }
+# Records that only people who manage webhooks can open.
+_OF_WEBHOOKS = ("Webhook", "Webhook Delivery")
 
 
 @screen("GET", "/audit", scope=Scope.AUDIT_READ, query=_FILTERS)
@@ -86,9 +88,10 @@ def _which(query: dict[str, Any], config: Config) -> queries.Filter:
 
 
 @screen("GET", "/audit/{id:str}", scope=Scope.AUDIT_READ)
-async def show_entry(db: Db, id: str) -> HtmlPage:
+async def show_entry(db: Db, caller: Caller, id: str) -> HtmlPage:
     entry = await queries.get(db, id)
-    place = _PLACES.get(entry.entity.kind)
+    is_hidden = entry.entity.kind in _OF_WEBHOOKS and Scope.WEBHOOKS_MANAGE not in caller.scopes
+    place = None if is_hidden else _PLACES.get(entry.entity.kind)
     href = f"{place}/{entry.entity.id}" if place else None
     fields = _fields(entry)
     names = await console.record_names(db, list(_ids_in([entry.before, entry.after])))
