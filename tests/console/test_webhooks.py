@@ -69,3 +69,12 @@ async def test_screen_uses_the_stored_totals_of_deliveries(db: Db, hook: UUID) -
 
 async def test_webhook_without_deliveries_has_no_problem(db: Db, hook: UUID) -> None:
     assert await queries.hook_numbers(db, [hook]) == {hook: queries.HookNumbers(0, 0, 0, None)}
+
+
+async def test_screens_say_what_the_last_problem_means(administrator: httpx2.AsyncClient, db: Db, hook: UUID) -> None:
+    await deliveries(db, hook, ("Failed", "blocked"))
+    await execute(db, "UPDATE webhooks SET failing_since = now() WHERE id = %(id)s", id=hook)
+
+    said = "blocked (deliveries to this address are not allowed)"
+    assert f"the last problem is {said}" in (await administrator.get(f"/webhooks/{hook}")).text
+    assert said in (await administrator.get("/webhooks")).text
