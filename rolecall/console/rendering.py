@@ -130,6 +130,11 @@ def _shown(text: str) -> Markup:
     )
 
 
+def _address(text: str) -> Markup:
+    """Return an e-mail address that wraps before its @ where it does not fit on one line."""
+    return _shown(text).replace("@", Markup("<wbr>@"))
+
+
 def marked(text: str) -> str:
     """Replace hidden characters in plain text, for places that allow no HTML elements, such as `<option>`."""
     return "".join("␣" if _is_hidden(c) else c for c in text)
@@ -252,6 +257,7 @@ _environment.filters |= {
     "imported_day": _imported_day,
     "distance": _distance,
     "shown": _shown,
+    "address": _address,
     "marked": marked,
     "as_word": _as_word,
     "age": _age,

@@ -65,10 +65,10 @@ def _wrong(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
 def _hasty(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
     parts = []
     if one.is_bulky and one.bulk_share is not None:
-        parts.append(f"{one.bulk_share:.0%} decided in bulk")
+        parts.append(f"{100 * one.bulk_share:.0f}\u00a0% decided in bulk")
     if one.is_hasty and one.median_seconds is not None:
         parts.append(f"{one.median_seconds:.0f} seconds for each decision")
-    parts.append(f"details opened for {one.opened_share or 0:.0%}")
+    parts.append(f"details opened for {100 * (one.opened_share or 0):.0f}\u00a0%")
     text = f"{', '.join(parts).capitalize()}; the longest run of equal decisions has {one.longest_run} items."
     return _about(review, one, f"decided {one.decided} items quickly", text)
 

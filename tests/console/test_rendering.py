@@ -81,3 +81,7 @@ def test_distance_counts_calendar_days(hours: int, words: str) -> None:
 @pytest.mark.parametrize(("ago", "words"), [(5, "just now"), (90, "1 minute"), (7200, "2 hours"), (200_000, "2 days")])
 def test_age_is_rounded_down_to_whole_units(ago: int, words: str) -> None:
     assert f">{words}</time>" in FILTERS["age"](NOW - timedelta(seconds=ago), NOW)
+
+
+def test_address_wraps_before_its_at_sign_and_is_escaped() -> None:
+    assert FILTERS["address"]("<ada>@example.com") == "&lt;ada&gt;<wbr>@example.com"
