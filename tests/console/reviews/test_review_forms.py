@@ -49,7 +49,7 @@ async def test_scope_of_a_draft_can_be_limited_by_entitlement_and_identity_type(
     assert "No other group or permission has this text in its name" in none.text
     assert f'name="entitlementIds" value="{risky}" checked' in shown.text
     assert 'value="Employee" checked' in shown.text
-    assert "limited by people" in again.text
+    assert "limited to certain people" in again.text
     scope = await fetch_value(db, "SELECT scope FROM reviews")
     assert (scope["entitlementIds"], scope["identityTypes"]) == ([risky], ["Employee"])
     assert scope["identityIds"] == [str(company.joana)]
