@@ -21,6 +21,11 @@ from rolecall.settings.policy import RequirementType
 from rolecall.stand_ins.queries import acting_for, between
 
 _APPROVE = RequirementType.APPROVE
+# Who can give each of the two approvals of an exception.
+_APPROVERS = {
+    ApprovalPart.RULE_OWNER: "the rule's owner, or an administrator if the owner cannot approve",
+    ApprovalPart.SECOND: SECOND_APPROVERS,
+}
 
 
 class Approver(msgspec.Struct, frozen=True):
@@ -174,10 +179,13 @@ async def approver_of(
     # A role is not inherited: a stand-in approves for an owner, but not for an administrator.
     if (not stand_in or given in people.owners) and (found := people.part_of(given, requested)):
         return msgspec.structs.replace(found, stand_in=stand_in, through=through)
-    taken = {each.part for each in requested.approvals}
-    first = "the rule's owner, or an administrator if the owner cannot approve"
-    missing = first if ApprovalPart.SECOND in taken else SECOND_APPROVERS
-    raise Conflict(f"The missing approval must come from {missing}")
+    raise Conflict(f"The missing approval must come from {missing_approvers(requested)[-1]}")
+
+
+def missing_approvers(requested: ConflictException) -> list[str]:
+    """Describe, for each approval that a requested exception still needs, who can give it."""
+    given = {each.part for each in requested.approvals}
+    return [words for part, words in _APPROVERS.items() if part not in given]
 
 
 def may_request(caller: Caller, conflict: ConflictDetail, people: Approvers) -> bool:

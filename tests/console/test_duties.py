@@ -301,6 +301,24 @@ async def test_home_lists_exceptions_that_the_person_can_approve(
     assert f'href="/conflicts/{cast.conflict}"' in (await administrator.get("/")).text
 
 
+async def test_conflict_page_says_whose_approvals_an_exception_waits_for(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db
+) -> None:
+    cast = await a_cast(db)
+    await act(client, cast.conflict, "except", cast.wish())
+
+    async def waits_for() -> list[str]:
+        page = unescape((await administrator.get(f"/conflicts/{cast.conflict}")).text)
+        return re.findall(r"Waiting for ([^<]*)<", page)
+
+    first = "the rule's owner, or an administrator if the owner cannot approve"
+    second = "an owner of an application on either side, or an administrator"
+    before = await waits_for()
+    await approve(client, db, cast.conflict, cast.company.owner)
+
+    assert (before, await waits_for()) == ([first, second], [second])
+
+
 async def test_overview_of_a_past_day_counts_the_conflicts_of_that_day(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:

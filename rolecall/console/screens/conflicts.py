@@ -94,6 +94,7 @@ async def _page(
         "owners": await console.people_names(db, [rule.committed.owner_id] if rule.committed.owner_id else []),
         "responses": RESPONSES,
         "approver": approver,
+        "missing_approvers": approving.missing_approvers(pending) if pending else [],
         # Offer no withdrawal to people who can approve the exception: they reject it in the approval form.
         "withdrawable": withdrawable if may_withdraw and not approver else None,
         "may_request": is_current and not pending and approving.may_request(caller, conflict, people),
