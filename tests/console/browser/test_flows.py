@@ -207,7 +207,7 @@ async def test_operator_onboards_a_person_and_follows_the_event(visit: Visit) ->
     await visit.sees("Onboard is scheduled")
     day, month = first_day.day, f"{first_day:%b}"
     shown = f"{month} {day}, {first_day.year}" if visit.has_scripts else f"{day} {month} {first_day.year}"
-    assert shown in await page.locator(".facts").inner_text()
+    await expect(page.locator(".facts").first).to_contain_text(shown)
 
     for _ in range(40):
         await page.reload()
