@@ -3,8 +3,8 @@
 ARGS="tokens audit/model" selects files whose path contains one of these words; `--sample 100` selects a fixed sample
 of that size; `--survivors` selects the survivors of the last run; `--tests tests/tokens` uses only these tests;
 `--seconds 20` limits the total time of the tests for each mutant, quick and specific tests first; `--processes 4` runs
-four mutants at a time. Verdicts are stored and valid until the service or the tests change, so a stopped run
-continues. `--again` ignores stored verdicts, `--kept` only lists them.
+four mutants at a time. Verdicts are stored, so a stopped run continues (`results.py` says how long they are valid).
+`--again` ignores stored verdicts, `--kept` only lists them.
 """
 
 import argparse
@@ -39,6 +39,7 @@ from tests.mutants.targets import TARGETS
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / ".rolecall" / "mutants"
 ACCEPTED = Path(__file__).parent / "accepted.toml"
+KILLS = Path(__file__).parent / "kills.json"
 GOAL = 95.0
 _VERDICTS = (*KILLED, "survived", "untested", "accepted", "not judged")
 _PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -287,17 +288,18 @@ def main() -> int:
     asked = _asked()
     # On SIGTERM too, stop the database and the processes that were started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    mutants = all_mutants()
-    if stale := accepted_mutants().keys() - {mutant.key for mutant in mutants}:
+    planted = all_mutants()
+    if stale := accepted_mutants().keys() - {mutant.key for mutant in planted}:
         sys.exit("\n".join(f"No such mutant: {key}" for key in sorted(stale)))
     KEPT.mkdir(parents=True, exist_ok=True)
-    results = Results(ROOT, KEPT / "results.jsonl", code_digest())
-    mutants = choose(mutants, asked, results)
+    results = Results(ROOT, KEPT / "results.jsonl", KILLS, code_digest())
+    mutants = choose(planted, asked, results)
     if not asked.kept:
         with ExitStack() as stack:
             made = tempfile.TemporaryDirectory(prefix="rolecall-mutants-", ignore_cleanup_errors=True)
             folder = Path(stack.enter_context(made))
             folder.chmod(0o755)
+            stack.callback(results.share, planted)
             work(stack.enter_context(a_server(folder, asked.processes)), mutants, asked, results, folder)
     return report(mutants, results)
 

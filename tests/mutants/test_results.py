@@ -27,12 +27,26 @@ def write_tests(root: Path, a: str = "1", b: str = "1") -> None:
     results._functions.cache_clear()
 
 
+def write_mutated(root: Path, text: str) -> None:
+    (root / "rolecall").mkdir(exist_ok=True)
+    (root / "rolecall/x.py").write_text(text)
+    results._digest_of.cache_clear()
+
+
 def a_mutant() -> Mutant:
     return mutants_of("rolecall/x.py", b"def f():\n    g()\n")[0]
 
 
 def kept(root: Path, code: str = "code") -> Results:
-    return Results(root, root / "results.jsonl", code)
+    return Results(root, root / "results.jsonl", root / "kills.json", code)
+
+
+def shared(root: Path, by: str = NOTICED) -> Results:
+    """Share a kill, and return the results of a checkout that has nothing else."""
+    kept(root).add(a_mutant(), TRIED, "killed", by, 0.5)
+    kept(root).share([a_mutant()])
+    (root / "results.jsonl").unlink()
+    return kept(root, "other code")
 
 
 def test_kill_is_valid_until_the_test_that_detected_it_changes(root: Path) -> None:
@@ -54,11 +68,43 @@ def test_survival_is_valid_until_any_tried_test_changes(root: Path) -> None:
     assert kept(root).known(a_mutant(), TRIED) is None
 
 
-def test_verdict_is_valid_only_for_its_version_of_the_code(root: Path) -> None:
+def test_survival_is_valid_only_for_its_version_of_the_service(root: Path) -> None:
+    kept(root).add(a_mutant(), TRIED, "survived", "", 0.5)
+
+    assert kept(root).of(a_mutant())
+    assert kept(root, "other code").of(a_mutant()) is None
+
+
+def test_kill_is_valid_until_the_mutated_file_changes(root: Path) -> None:
     kept(root).add(a_mutant(), TRIED, "killed", NOTICED, 0.5)
 
-    assert kept(root, "other code").of(a_mutant()) is None
-    assert kept(root, "other code").killers == {a_mutant().key: NOTICED}
+    assert kept(root, "other code").of(a_mutant())
+    write_mutated(root, "other")
+    assert kept(root).of(a_mutant()) is None
+    assert kept(root).killers == {a_mutant().key: NOTICED}
+
+
+def test_shared_kill_is_valid_until_its_test_or_the_mutated_file_changes(root: Path) -> None:
+    assert shared(root).known(a_mutant(), [])
+    write_tests(root, a="2")
+    assert kept(root).known(a_mutant(), []) is None
+    write_tests(root)
+    assert kept(root).known(a_mutant(), [])
+    write_mutated(root, "other")
+    assert kept(root).known(a_mutant(), []) is None
+
+
+def test_kill_without_a_test_is_not_shared(root: Path) -> None:
+    assert shared(root, by="import").of(a_mutant()) is None
+
+
+def test_new_verdict_replaces_a_shared_kill(root: Path) -> None:
+    found = shared(root)
+    found.add(a_mutant(), TRIED, "survived", "", 0.5)
+
+    result = found.of(a_mutant())
+    assert result
+    assert result.verdict == "survived"
 
 
 def test_tracer_records_each_statement_and_keeps_docstrings() -> None:
