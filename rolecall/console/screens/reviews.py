@@ -19,6 +19,7 @@ from rolecall.console.inputs import Form
 from rolecall.console.model import Person
 from rolecall.console.review_attention import attention_of
 from rolecall.console.review_scope import PLACES, fields_of_scope, is_search, scope_choices, scope_of
+from rolecall.console.screens.review_proof import newest_bundles
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -269,6 +270,7 @@ async def _progress(db: Db, review: ReviewDetail, person: Person, now: datetime,
         "moved": await workspace.moved_items(db, review.id) if is_followed else [],
         "attention": await attention_of(db, review, reviewers, now) if is_followed else [],
         "imports": await console.import_ids(db, [p.import_number for p in review.population if p.import_number]),
+        **(await newest_bundles(db, review.id) if Scope.AUDIT_READ in person.caller().scopes else {"bundles": []}),
         **await _burndown(db, review, now, config),
     }
 

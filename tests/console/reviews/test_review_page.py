@@ -87,6 +87,40 @@ async def test_evidence_is_downloaded_with_its_seal_on_the_next_page(
     assert "Sign-off" in report.text
 
 
+async def test_seal_of_a_bundle_stays_on_the_page_of_the_review_and_in_the_audit(
+    administrator: httpx2.AsyncClient, company: Reviewed, review: str, db: Db, tmp_path: Path
+) -> None:
+    file = tmp_path / "review.zip"
+    before = await administrator.get(f"/reviews/{review}")
+    for _ in range(2):
+        file.write_bytes((await administrator.get(f"/reviews/{review}/evidence")).content)
+    await administrator.get("/")
+    page = await administrator.get(f"/reviews/{review}")
+    number = await fetch_value(db, "SELECT max(number) FROM audit_events WHERE action_key = 'download evidence'")
+    entry = await administrator.get(f"/audit/{number}")
+    exported = await administrator.get("/audit/export.jsonl?action=Download evidence")
+    await console.set_role(db, company.owen, Role.REVIEWER)
+    await sign_in(administrator, db, company.owen)
+    reviewed = await administrator.get(f"/reviews/{review}")
+
+    assert "verify.py --seal" not in before.text
+    newest, older = re.findall(r'id="seal-\d+">([0-9a-f]{64})<', page.text)
+    assert verify.check(verify.Bundle(file), seal=newest) == []
+    assert newest in entry.text
+    assert [older in line for line in exported.text.splitlines()] == [True, False]
+    assert reviewed.status_code == 200
+    assert newest not in reviewed.text
+
+
+async def test_evidence_that_another_site_requests_is_not_written(
+    administrator: httpx2.AsyncClient, review: str, db: Db
+) -> None:
+    answer = await administrator.get(f"/reviews/{review}/evidence", headers={"Sec-Fetch-Site": "cross-site"})
+
+    assert answer.status_code == 404
+    assert not await fetch_value(db, "SELECT count(*) FROM audit_events WHERE action_key = 'download evidence'")
+
+
 async def test_items_of_a_reviewer_are_reassigned_together(
     administrator: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
