@@ -21,6 +21,8 @@ DRIFT = "Drift"
 NOT_VERIFIED = "Not Verified"
 BY_IMPORT = "An import of the live source must show the access"
 _BATCH = 500
+# An import that shows what a person verified is usually one of the first after the resolution.
+_COMPARED = 10
 
 
 async def finished_imports(db: Db) -> list[UUID]:
@@ -75,16 +77,25 @@ async def _claim(db: Db, import_id: UUID) -> FinishedImport | None:
            WHERE NOT EXISTS (SELECT FROM import_runs u WHERE u.import_id = r.id AND u.rollback_to IS NOT NULL)""",
         id=import_id,
     )
-    if not rows:
-        return None
-    id, number, application_id, created_at, created_by, supplied_by = rows[0]
+    return await _with_files(db, *rows[0]) if rows else None
+
+
+async def _with_files(
+    db: Db,
+    id: UUID,
+    number: int,
+    application_id: UUID,
+    created_at: datetime,
+    created_by: str,
+    supplied_by: UUID | None,
+) -> FinishedImport:
     files = await fetch_rows(
         db,
         """SELECT c.content, array_agg(f.name ORDER BY f.position)
            FROM import_files f JOIN file_groups g ON g.id = f.file_group_id
            CROSS JOIN LATERAL (SELECT DISTINCT unnest(contents_of(g)) AS content) AS c
            WHERE f.import_id = %(id)s GROUP BY 1""",
-        id=import_id,
+        id=id,
     )
     named = {Content(content): names for content, names in files}
     return FinishedImport(id, number, application_id, created_at, created_by, supplied_by, named)
@@ -126,6 +137,31 @@ async def _verify_or_reopen(db: Db, requests: list[AccessRequestDetail], state: 
     await moving.verify(db, list(proved), SYSTEM, now, proved)
     await _leave_to_people(db, doubtful, now)
     await opening.reopen(db, list(contradicted), SYSTEM, now, contradicted)
+
+
+async def import_that_shows(db: Db, request: AccessRequestDetail) -> FinishedImport | None:
+    """Return an import since the resolution of a request that shows what it changed; None if there is none.
+
+    Compare the first imports since then and the newest one. Skip those that a barred person supplied.
+    """
+    rows = await fetch_rows(
+        db,
+        """WITH since AS MATERIALIZED (
+               SELECT r.id, r.number, r.application_id, r.created_at, r.created_by, r.supplied_by
+               FROM application_imports r WHERE r.application_id = %(application)s AND r.build_end >= %(resolved_on)s
+               AND shows_requests(r))
+           (SELECT * FROM since ORDER BY number LIMIT %(most)s)
+           UNION (SELECT * FROM since ORDER BY number DESC LIMIT 1) ORDER BY number""",
+        application=request.target.application.id,
+        resolved_on=request.resolved_on,
+        most=_COMPARED,
+    )
+    for row in rows:
+        run = await _with_files(db, *row)
+        shows = judge(request, await imported_state(db, run, [request])).is_proved
+        if shows and not await _barred_to_supplier(db, run, [request.id]):
+            return run
+    return None
 
 
 async def _barred_to_supplier(db: Db, run: FinishedImport, ids: list[UUID]) -> dict[UUID, str]:

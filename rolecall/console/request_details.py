@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from rolecall.access_requests import actions, model, permitted, queries
-from rolecall.access_requests.closed_loop import BY_IMPORT
+from rolecall.access_requests.closed_loop import BY_IMPORT, import_that_shows
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.carriers import queries as carriers
 from rolecall.carriers.model import CarriedState
@@ -65,6 +65,7 @@ async def shown_request(db: Db, request: AccessRequestDetail, person: Person) ->
         "carrying": carrying,
         "followed": await _followed(db, request, carrying, awaited),
         "proof": _proof(request) if carrying else None,
+        **await _verified_by_hand(db, request),
         "by_import": BY_IMPORT,
         "to_do": TO_DO,
         "done_by": DONE_BY,
@@ -138,6 +139,14 @@ def _proof(request: AccessRequestDetail) -> str | None:
     """Return the text of the activity entry in which an import verified the request, or None."""
     entries = (entry for entry in request.activity if entry.author == SYSTEM.name and entry.action == model.VERIFY.name)
     return next((entry.content for entry in entries), None)
+
+
+async def _verified_by_hand(db: Db, request: AccessRequestDetail) -> dict[str, Any]:
+    """Return who verified the request, and an import that shows the same; nothing if an import verified it."""
+    entries = [entry for entry in request.activity if entry.action == model.VERIFY.name]
+    if not entries or entries[-1].author == SYSTEM.name:
+        return {"verified_by": None}
+    return {"verified_by": entries[-1].author, "shown_by": await import_that_shows(db, request)}
 
 
 def _milestones(
