@@ -82,6 +82,7 @@ class ContentReading(msgspec.Struct, rename="camel"):
     columns_not_read: list[str]
     # The number of non-blank cells in `columns_not_read`.
     cells_not_read: int
+    columns_ignored: dict[str, str] = {}
 
 
 class ReadProgress(NamedTuple):

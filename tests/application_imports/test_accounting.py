@@ -106,6 +106,17 @@ async def test_dry_run_counts_cells_that_are_not_read(imports: Imports, db: Db) 
     assert (reading["columnsNotRead"], reading["cellsNotRead"]) == (["Level"], 2)
 
 
+async def test_dry_run_names_the_columns_that_are_left_out_on_purpose(imports: Imports, db: Db) -> None:
+    users = {"name": "Users", "content": "users", "shape": {"ignore": ["Desk"]}}
+    application = await an_application(db, connector=connector(users))
+
+    run = await imports.dry_run(application, {"Users": "Username,Password,Desk,Team\nada,hunter2,7,A\n"})
+
+    (reading,) = run["readings"]
+    assert reading["columnsIgnored"] == {"Password": "it looks like a secret", "Desk": "it is left out"}
+    assert reading["columnsNotRead"] == []
+
+
 async def test_log_warns_of_usernames_that_differ_only_in_case(imports: Imports, db: Db) -> None:
     application = await an_application(db, connector=connector({"name": "Users", "content": "users"}))
     files: dict[str, Any] = {"Users": "Username\nAda\nbob\nada\n"}

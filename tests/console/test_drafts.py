@@ -7,6 +7,7 @@ import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.file_shapes.draft_answers import IGNORED
 from tests.application_imports.running import Imports
 from tests.builders import an_application
 
@@ -70,6 +71,20 @@ async def test_unfamiliar_export_becomes_an_application(
     assert "hidden" not in str(rows)
     assert await fetch_value(db, "SELECT count(*) FROM memberships") == 3
     assert (await administrator.get(draft)).status_code == 404
+
+
+async def test_dry_run_names_ignored_columns(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, config: Config
+) -> None:
+    draft = await uploaded(administrator, text="Username,Pwd,Desk\nada,hunter2,7\nbob,hunter3,8\n")
+    chosen = {**fields((await administrator.get(draft)).text), "field.0.0.Desk": IGNORED}
+    await administrator.post(draft, data={**chosen, "dry-run": "yes"})
+    await Imports(client, config).work_on_dry_runs()
+
+    page = (await administrator.get(draft)).text
+
+    assert "<td>Desk: ignored, it is left out<br>Pwd: ignored, it looks like a secret</td>" in page
+    assert "hunter2" not in page
 
 
 async def test_bad_rows_are_shown_and_can_be_skipped(

@@ -84,6 +84,7 @@ def reading_of(name: str, content: Content, account: FileAccount, rejects: Itera
         left_out,
         [column.header for column in unread],
         sum(column.cells for column in unread),
+        {column.header: column.use.how for column in account.columns if column.use.fate == Fate.IGNORED},
     )
 
 

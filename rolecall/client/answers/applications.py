@@ -164,6 +164,7 @@ class ContentReading(Answer):
     left_out: dict[str, int]
     columns_not_read: list[str]
     cells_not_read: int
+    columns_ignored: dict[str, str]
 
 
 class DryRun(Answer):
