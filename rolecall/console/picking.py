@@ -38,11 +38,15 @@ class AccessChoice(msgspec.Struct, frozen=True):
 
 
 class FoundAccess(msgspec.Struct, frozen=True):
-    """The results of a search for `words`; `message` gives advice if there are none."""
+    """The results of a search for `words`; `message` gives advice if there are none.
+
+    If `is_cut`, more groups and permissions match than the form shows.
+    """
 
     choices: list[AccessChoice]
     message: str
     words: str = ""
+    is_cut: bool = False
 
 
 def is_searched(form: Form, place: str = "") -> bool:
@@ -64,11 +68,12 @@ def with_lines(text: str, lines: Iterable[str]) -> str:
 
 
 async def access_like(db: Db, application_id: UUID | None, words: str) -> FoundAccess:
-    """Find groups and permissions of an application by a part of their names; if none match, suggest similar ones."""
+    """Find groups and permissions of an application by a part of their names; if none match, suggest similar ones.
+
+    Without words, return the first ones of the catalogue.
+    """
     if application_id is None:
         return FoundAccess([], "Choose the application first")
-    if not words:
-        return FoundAccess([], "Type part of the name")
     found = await queries.suggested(db, [application_id], words)
     choices = [
         AccessChoice(
@@ -81,7 +86,9 @@ async def access_like(db: Db, application_id: UUID | None, words: str) -> FoundA
         for one in found
     ]
     if choices:
-        return FoundAccess(choices, "", words)
+        return FoundAccess(choices, "", words, is_cut=len(choices) == queries.MOST_SUGGESTED)
+    if not words:
+        return FoundAccess([], "No import has shown groups or permissions of this application yet")
     (lookup,) = await look_up_permissions(db, [(application_id, PermissionName("", "", words))])
     return FoundAccess(
         [],

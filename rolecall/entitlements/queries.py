@@ -198,25 +198,25 @@ def rows_that_match(filters: EntitlementFilters, joins: str = "") -> tuple[str, 
     return f"FROM entitlements e {joins} WHERE e.list_key IS NOT NULL{conditions}", values
 
 
-_MOST_SUGGESTED = 20
+MOST_SUGGESTED = 20
 
 
 async def suggested(
     db: Db, application_ids: Collection[UUID], words: str, left_out: Collection[UUID] = ()
 ) -> list[EntitlementItem]:
-    """Return the first 20 entitlements whose name contains `words`, without holder counts.
+    """Return the first 20 entitlements whose name contains `words` (without words: any), without holder counts.
 
     Search the given applications, or all if none is given. Skip the entitlements in `left_out`. Also skip those of
     archived applications, unless exactly one application is given.
     """
     # Compare a single application with `=`, which an index in the order of the list supports.
     one = next(iter(application_ids)) if len(application_ids) == 1 else None
-    rows, values = rows_that_match(EntitlementFilters(application_id=one, search=words), _JOINS)
+    rows, values = rows_that_match(EntitlementFilters(application_id=one, search=words or None), _JOINS)
     several = "AND e.application_id = ANY(%(several)s)" if len(application_ids) > 1 else ""
     found = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS} {rows} {several} AND NOT e.id = ANY(%(left_out)s)
-            ORDER BY e.list_key LIMIT {_MOST_SUGGESTED}""",
+            ORDER BY e.list_key LIMIT {MOST_SUGGESTED}""",
         several=list(application_ids),
         left_out=list(left_out),
         **values,

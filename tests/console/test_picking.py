@@ -89,7 +89,7 @@ async def test_form_that_shows_search_results_can_be_submitted(
     [
         ({"find": "Aprove wires"}, "did you mean"),
         ({"find": "zzz"}, "Permission zzz is not known in Ledger"),
-        ({"search": "yes"}, "Type part of the name"),
+        ({"search": "yes", "applicationId": ""}, "Choose the application first"),
         ({"find": "x", "applicationId": ""}, "Choose the application first"),
         ({"sameAs": "Someone Else"}, "No person matches Someone Else"),
     ],
@@ -103,6 +103,42 @@ async def test_search_without_a_result_says_what_to_do(
 
     assert message in unescape(answer.text)
     assert await fetch_value(db, "SELECT count(*) FROM access_requests") == 0
+
+
+async def test_request_form_lists_the_catalogue_of_the_application_without_words(
+    administrator: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
+    await an_identity(db, "Greta", "Das")
+    bank, empty = await an_application(db, "Bank"), await an_application(db, "Empty")
+    await some_groups(db, bank, {f"Tellers {n:02}": "" for n in range(25)})
+
+    found = (await ask(administrator, ledger, search="yes")).text
+    cut = (await ask(administrator, bank, search="yes")).text
+    nothing = (await ask(administrator, empty, search="yes")).text
+
+    assert picked(found) == ["Wires / Approve", "Group / Clerks", "Books / Close", "Group / Wire approvers"]
+    assert "These are the first" not in found
+    assert picked(cut) == [f"Group / Tellers {n:02}" for n in range(20)]
+    assert "These are the first 20; type a part of the name to find others." in cut
+    assert f'href="/access?applicationId={bank}">Browse the catalogue' in cut
+    assert "No import has shown groups or permissions of this application yet." in nothing
+
+
+async def test_access_is_requested_from_its_page_in_the_catalogue(
+    administrator: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
+    await an_identity(db, "Greta", "Das")
+    id = await fetch_value(db, "SELECT id FROM entitlements WHERE name = 'Approve'")
+
+    link = re.search(r'href="([^"]+)">Request access<', (await administrator.get(f"/access/{id}")).text)
+    assert link
+    form = (await administrator.get(unescape(link[1]))).text
+    sent = await ask(administrator, ledger, privileges="Wires / Approve")
+
+    assert ">Wires / Approve</textarea>" in form
+    assert f'<option value="{ledger}" selected>' in form
+    assert "<option selected>Add</option>" in form
+    assert sent.status_code == 303
 
 
 async def test_request_form_offers_the_access_of_another_person(
