@@ -124,6 +124,14 @@ def _waits_for(
     return pending_rules(request, type)
 
 
+async def next_step(db: Db, request: AccessRequestDetail) -> str:
+    """Return who must act next as the end of a sentence, `waits for Ada to verify it`; if nobody, the status."""
+    awaited = AWAITED.get(WorkStatus(request.status))
+    if awaited and (named := _waits_for(request, awaited, await carriers.progress(db, request))):
+        return f"waits for {and_list(named)} to {TO_DO[awaited]}"
+    return f"is {request.status}"
+
+
 async def _followed(
     db: Db, request: AccessRequestDetail, carrying: CarrierProgress | None, awaited: RequirementType | None
 ) -> str | None:

@@ -75,3 +75,17 @@ async def test_person_who_resolved_a_request_is_not_offered_to_verify_it(
     assert f"/requests/{id}" not in inbox
     assert f"unchanged: {PROVISIONED_IT}" in told
     assert await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) == "Resolved"
+
+
+async def test_message_after_a_request_was_sent_names_who_must_act_next(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    grace = await an_identity(db, "Grace", "Hopper")
+    await an_identity(db, "Bob", "Stone", supervisorId=str(await me(db)))
+    ledger = await an_application(db, "Ledger", provisionerIds=[str(grace)])
+    form = {"action": "Remove", "applicationId": str(ledger), "identityId": "Bob Stone"}
+
+    sent = await administrator.post("/requests/new", data=form)
+    told = (await administrator.get(sent.headers["location"])).text
+
+    assert "Request #1 was sent. It waits for Grace Hopper to provision it" in told

@@ -16,6 +16,7 @@ from tests.console.pages import Form, filled, forms_of
 
 BUTTONS = {"Approve": ["Approved", "Rejected"], "Resolve": ["Approved"], "Verify": ["Approved", "Rejected"]}
 REACHED = {"Approve": "Open", "Resolve": "Resolved", "Verify": "Completed"}
+NEXT = {"Approve": "waits for .+ to provision it", "Resolve": "waits for .+ to verify it", "Verify": "is Completed"}
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ async def test_selected_requests_get_the_response_of_the_tab(
 
     assert await statuses(db, made) == [REACHED[verb]] * 2
     assert [color for color, _ in said] == ["good", "good"]
-    assert all(re.fullmatch(rf"✓ #\d+ is {REACHED[verb]}", line) for _, line in said)
+    assert all(re.fullmatch(rf"✓ #\d+ {NEXT[verb]}", line) for _, line in said)
 
 
 async def test_failed_item_is_shown_as_failed_with_its_reason(
@@ -95,7 +96,7 @@ async def test_failed_item_is_shown_as_failed_with_its_reason(
     assert said[0][1].endswith(
         " is unchanged: An access request that is Canceled does not wait for a response of type Resolve"
     )
-    assert said[1][1].endswith(" is Resolved")
+    assert said[1][1].endswith(" to verify it")
     assert said[2][1] == f"✗ AccessRequest with id {unknown} not found"
     assert await statuses(db, [done, canceled]) == ["Resolved", "Canceled"]
     assert await fetch_value(db, "SELECT count(*) FROM console_sessions WHERE notice IS NOT NULL") == 0

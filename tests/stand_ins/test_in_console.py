@@ -238,8 +238,8 @@ async def test_message_after_an_approval_names_those_who_must_still_respond(
         await administrator.post(f"/requests/{request}/respond", data=APPROVED)
         told.append((await administrator.get("/requests")).text)
 
-    assert "You approved request #1. It still waits for Rosa Far" in told[0]
-    assert "You approved request #1. It is Open" in told[1]
+    assert "You approved request #1. It still waits for Rosa Far to approve it" in told[0]
+    assert re.search(r"You approved request #1\. It waits for .+ to provision it", told[1])
 
 
 async def test_stand_in_sees_only_requests_that_wait_and_those_to_which_they_responded(

@@ -14,9 +14,9 @@ from rolecall.console.model import Person
 from rolecall.console.request_details import (
     VERBS,
     may_take,
+    next_step,
     own_reason,
     pending_reviewers,
-    pending_rules,
     reviewer_for,
 )
 from rolecall.core.caller import Caller, Scope
@@ -24,7 +24,6 @@ from rolecall.core.checking import Facts
 from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound
 from rolecall.core.ids import guid, known_guid
-from rolecall.core.text import and_list
 from rolecall.identities.authority import RecordType
 from rolecall.settings.policy import RequirementType
 
@@ -32,16 +31,15 @@ from rolecall.settings.policy import RequirementType
 @screen("POST", "/requests/{id:str}/respond", scope=Scope.ACCESS_REQUESTS_WRITE, limits=RecordType.REQUEST)
 async def respond(db: Db, person: Person, id: str, form: Form, facts: Facts) -> SeeOther:
     request = await _respond(db, person, id, form, facts)
-    return SeeOther(_after(form, id), _said(request, form))
+    return SeeOther(_after(form, id), await _said(db, request, form))
 
 
-def _said(request: AccessRequestDetail, form: Form) -> str:
+async def _said(db: Db, request: AccessRequestDetail, form: Form) -> str:
     """Return a notice about the effect of the response; the request may still wait for other reviewers."""
     type = RequirementType(first(form, "type"))
     verb = model.RESPONSE_VERBS[type, model.Response(first(form, "response"))]
-    others = pending_rules(request, type) if request.status == model.AWAITED[type] else []
-    after = f"It still waits for {and_list(others)}" if others else f"It is {request.status}"
-    return f"You {verb} request #{request.number}. {after}"
+    still = " still" if request.status == model.AWAITED[type] else ""
+    return f"You {verb} request #{request.number}. It{still} {await next_step(db, request)}"
 
 
 async def _respond(db: Db, person: Person, id: str, form: Form, facts: Facts) -> AccessRequestDetail:
@@ -71,7 +69,7 @@ async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts:
     if verb not in VERBS:
         raise NotFound("Action", verb)
     request = await VERBS[verb][0](db, caller, id, given(form, "comment"), facts)
-    return SeeOther(_after(form, id), f"Request #{request.number} is {request.status}")
+    return SeeOther(_after(form, id), f"Request #{request.number} {await next_step(db, request)}")
 
 
 @screen("POST", "/requests/{id:str}/assign", scope=Scope.ACCESS_REQUESTS_WRITE, limits=RecordType.REQUEST)
@@ -117,7 +115,7 @@ async def _respond_to_one(db: Db, person: Person, id: str, form: Form, facts: Fa
             request = await _respond(db, person, id, form, facts)
     except (Invalid, Conflict, Forbidden) as error:
         return failure(f"#{request.number}", error)
-    return ItemResult(f"#{request.number} is {request.status}")
+    return ItemResult(f"#{request.number} {await next_step(db, request)}")
 
 
 def _after(form: Form, id: str) -> str:

@@ -30,7 +30,7 @@ from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form, some_words
 from rolecall.console.model import Person
 from rolecall.console.picking import FoundAccess, access_as, access_like, is_searched, with_held, with_lines
-from rolecall.console.request_details import AWAITED, shown_request
+from rolecall.console.request_details import AWAITED, next_step, shown_request
 from rolecall.console.streams import changes, stream_response
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
@@ -215,7 +215,7 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
         return await _form(db, form, problems_by_field(error))
     if not _is_confirmed(form, would, unchanged):
         return await _form(db, form, {}, conflicts=would, unchanged=unchanged)
-    return SeeOther(f"/requests/{request.id}", f"Request #{request.number} was sent. It is {request.status}")
+    return SeeOther(f"/requests/{request.id}", f"Request #{request.number} was sent. It {await next_step(db, request)}")
 
 
 def _unchanged(request: AccessRequestDetail) -> list[Privilege]:

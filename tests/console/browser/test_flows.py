@@ -38,7 +38,7 @@ async def test_reviewer_approves_and_rejects_with_the_keyboard(scripted: Visit, 
     await page.keyboard.press("k")
     await page.wait_for_url(f"**selected={made[0]}**")
     await page.keyboard.press("a")
-    await scripted.sees("is Open")
+    await scripted.sees("It waits for")
     await page.wait_for_url(f"**selected={made[1]}**")
     await page.keyboard.press("r")
     await page.keyboard.type("Not in this quarter")
@@ -68,7 +68,7 @@ async def test_reviewer_rejects_with_a_reason_and_responds_in_bulk(visit: Visit,
     for id in made[1:]:
         await page.locator(f"input[name=id][value='{id}']").check()
     await visit.press("Approve 2" if visit.has_scripts else "Approve selected", within=".bulk")
-    await expect(page.locator(".results .good", has_text=re.compile(r"#\d+ is Open"))).to_have_count(2)
+    await expect(page.locator(".results .good", has_text=re.compile(r"#\d+ waits for .+ to provision it"))).to_have_count(2)
 
     statuses = [
         await fetch_value(site_db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) for id in made
@@ -151,7 +151,7 @@ async def test_bulk_resolve_shows_failures_in_red(visit: Visit, site_db: Db) -> 
     for id in made:
         await visit.go(f"/requests/{id}")
         await visit.press("Approve")
-        await visit.sees("is Open")
+        await visit.sees("It waits for")
     await visit.go(f"/requests?asks=Resolve&selected={made[0]}")
     for id in made:
         await page.locator(f"input[name=id][value='{id}']").check()
@@ -159,7 +159,7 @@ async def test_bulk_resolve_shows_failures_in_red(visit: Visit, site_db: Db) -> 
 
     await visit.press("Resolve 2" if visit.has_scripts else "Resolve selected", within=".bulk")
 
-    await expect(page.locator(".results .good")).to_have_text(re.compile(r"^✓ #\d+ is Resolved$"))
+    await expect(page.locator(".results .good")).to_have_text(re.compile(r"^✓ #\d+ waits for .+ to verify it$"))
     failed = page.locator(".results .bad")
     await expect(failed).to_contain_text(
         "An access request that is Canceled does not wait for a response of type Resolve"

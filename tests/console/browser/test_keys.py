@@ -83,7 +83,7 @@ async def test_response_key_acts_once_and_only_on_the_shown_request(scripted: Vi
     await page.evaluate(PRESS, ["a", 5])
     await expect(page.locator("#detail")).to_have_attribute("data-id", str(third))
     await expect(page.locator("tr.chosen a")).to_be_focused()
-    await expect(page.locator("#announcement")).to_contain_text("is Open")
+    await expect(page.locator("#announcement")).to_contain_text("to provision it")
 
     assert [await status(site_db, id) for id in (first, second, third)] == ["Pending", "Open", "Pending"]
 
