@@ -9,13 +9,16 @@ const date = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeZone: "U
 const exact = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "long" });
 const minute = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "short" });
 
+// Intl abbreviates September as Sept, the server as Sep.
+const shortDate = (format, moment) => format.format(moment).replace("Sept", "Sep");
+
 function localTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]:not([data-local])")) {
     const isDay = time.dateTime.length === 10;
     const moment = new Date(time.dateTime);
     const format = isDay ? date : "day" in time.dataset ? day : minute;
-    if (!("age" in time.dataset)) time.textContent = format.format(moment);
-    if (!isDay) time.title = `${exact.format(moment)} (${time.dateTime})`;
+    if (!("age" in time.dataset)) time.textContent = shortDate(format, moment);
+    if (!isDay) time.title = `${shortDate(exact, moment)} (${time.dateTime})`;
     time.dataset.local = "";
   }
 }

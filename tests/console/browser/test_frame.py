@@ -1,8 +1,9 @@
 """Test the frame and lists in a browser: selecting, sorting, printing and narrow windows."""
 
 import re
+from datetime import date
 
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from rolecall.core.db import Db, execute
 from tests.builders import an_access_request, an_application, an_identity
@@ -46,6 +47,27 @@ async def test_opened_ticked_and_hovered_rows_look_different(scripted: Visit, si
     colors = [await row.evaluate("row => getComputedStyle(row).backgroundColor") for row in await rows.all()]
 
     assert len(set(colors)) == 4, colors
+
+
+async def test_script_writes_dates_as_the_server_does(scripted: Visit) -> None:
+    days = [date(2026, month, 22) for month in range(1, 13)]
+    times = [*(day.isoformat() for day in days), "2026-09-22T20:00:00Z"]
+
+    async def with_times(route: Route) -> None:
+        answer = await route.fetch()
+        shown = "".join(f'<time datetime="{each}"></time>' for each in times)
+        await route.fulfill(
+            response=answer, body=(await answer.text()).replace("</main>", f"<p id=t>{shown}</p></main>")
+        )
+
+    await scripted.page.route("**/account", with_times)
+    await scripted.go("/account")
+
+    # The browser is ten hours west of UTC.
+    await expect(scripted.page.locator("#t time")).to_have_text(
+        [*(f"{day.day} {day:%b %Y}" for day in days), "22 Sep 2026, 10:00"]
+    )
+    assert "22 Sep 2026" in str(await scripted.page.locator("#t time").last.get_attribute("title"))
 
 
 async def test_complete_list_is_sorted_by_the_clicked_column(scripted: Visit, site_db: Db) -> None:
