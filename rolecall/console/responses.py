@@ -30,6 +30,8 @@ CSP = (
 
 def page_of_error(error: RolecallError) -> HtmlPage:
     match error:
+        case NotFound(resource="DryRun"):
+            return HtmlPage("draft_gone.html", {}, 404)
         case NotFound():
             return _problem(404, f"This {_in_words(error.resource)} does not exist")
         case Forbidden():

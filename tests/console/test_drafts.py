@@ -70,7 +70,10 @@ async def test_unfamiliar_export_becomes_an_application(
     assert [row[:2] for row in rows] == [("kowalr1", True), ("meyerm2", False)]
     assert "hidden" not in str(rows)
     assert await fetch_value(db, "SELECT count(*) FROM memberships") == 3
-    assert (await administrator.get(draft)).status_code == 404
+    gone = await administrator.get(draft)
+    assert gone.status_code == 404
+    assert "This draft no longer exists" in gone.text
+    assert 'href="/imports">Show imports' in gone.text
 
 
 async def test_dry_run_names_ignored_columns(
