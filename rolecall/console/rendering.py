@@ -32,12 +32,17 @@ def render(template: str, **values: Any) -> str:
     return _environment.get_template(template).render(**values)
 
 
+def _in_words(day: date) -> str:
+    """Return a day such as `3 Sep 2026`; `shortDate` in console.js writes the same."""
+    return f"{day.day} {day:%b %Y}"
+
+
 def _when(moment: datetime | None) -> Markup:
     """Return a time in UTC as HTML; the script of the page converts it to the time zone of the reader."""
     if moment is None:
         return Markup("—")
     exact = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
-    shown = f"{moment.day} {moment:%b %Y, %H:%M} UTC"
+    shown = f"{_in_words(moment)}, {moment:%H:%M} UTC"
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(exact, shown)
 
 
@@ -45,7 +50,7 @@ def _day(moment: datetime | None) -> Markup:
     if moment is None:
         return Markup("—")
     exact = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
-    return Markup('<time datetime="{0}" title="{0}" data-day>{1}</time>').format(exact, f"{moment.day} {moment:%b %Y}")
+    return Markup('<time datetime="{0}" title="{0}" data-day>{1}</time>').format(exact, _in_words(moment))
 
 
 def _date(moment: datetime | None, zone: ZoneInfo) -> Markup:
@@ -53,7 +58,7 @@ def _date(moment: datetime | None, zone: ZoneInfo) -> Markup:
     if moment is None:
         return Markup("—")
     day = clock.local(moment, zone).date()
-    return Markup('<time datetime="{0}">{1}</time>').format(day.isoformat(), f"{day.day} {day:%b %Y}")
+    return Markup('<time datetime="{0}">{1}</time>').format(day.isoformat(), _in_words(day))
 
 
 def _imported_day(text: str) -> Markup:
@@ -62,7 +67,7 @@ def _imported_day(text: str) -> Markup:
         day = date.fromisoformat(text[:10])
     except ValueError:
         return _shown(text)
-    return Markup('<time datetime="{0}">{1}</time>').format(day.isoformat(), f"{day.day} {day:%b %Y}")
+    return Markup('<time datetime="{0}">{1}</time>').format(day.isoformat(), _in_words(day))
 
 
 def _distance(moment: datetime, now: datetime, zone: ZoneInfo) -> str:
@@ -175,13 +180,21 @@ def _field(name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def spelled(text: str) -> str:
+    """Return a value or text of the API as the console spells it: `Email` becomes `E-mail`."""
+    return re.sub(r"\bEmail\b", "E-mail", text)
+
+
 def _audit_field(name: str) -> str:
     """Return the name of an audited field in words, without positions such as those in `responses.Approve.0.0`."""
     return ", ".join(_field(part) for part in name.split(".") if not part.isdecimal())
 
 
-def _readable(value: Any) -> str:
-    """Return a changed value as text: `Yes` or `No`, `—` if it is empty, and lists and objects on one line."""
+def readable(value: Any) -> str:
+    """Return a changed value as text: `Yes` or `No`, `—` if it is empty, and lists and objects on one line.
+
+    Days and times in UTC are written as elsewhere: `19 Nov 2026, 08:00 UTC`.
+    """
     match value:
         case bool():
             return "Yes" if value else "No"
@@ -190,14 +203,21 @@ def _readable(value: Any) -> str:
         case str() | list() | dict() if not value:
             return "—"
         case dict():
-            return ", ".join(f"{_field(str(name))}: {_readable(each)}" for name, each in value.items())
+            return ", ".join(f"{_field(str(name))}: {readable(each)}" for name, each in value.items())
         case list():
-            return ", ".join(map(_readable, value))
+            return ", ".join(map(readable, value))
         case float():
             return f"{value:,g}"
-        case str() if _MOMENT.fullmatch(value):
-            return f"{value[:10]} {value[11:16]} UTC"
+        case str() if found := _MOMENT.fullmatch(value):
+            return _readable_day(found[1]) + (f", {found[2]} UTC" if found[2] else "")
     return str(value)
+
+
+def _readable_day(text: str) -> str:
+    try:
+        return _in_words(date.fromisoformat(text))
+    except ValueError:
+        return text
 
 
 _PLURALS = {"Identity": "identities"}
@@ -219,7 +239,7 @@ def _change_counts(tallies: Mapping[str, Any]) -> str:
     return "; ".join(parts) or "nothing changes"
 
 
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)")
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00))?", re.ASCII)
 
 
 def _is_hidden(c: str) -> bool:
@@ -271,9 +291,10 @@ _environment.filters |= {
     "tint": _tint,
     "first_last": _first_last,
     "field_name": _field,
+    "spelled": spelled,
     "list_title": lambda name: name.replace("-", " ").capitalize(),
     "audit_field": _audit_field,
-    "readable": _readable,
+    "readable": readable,
     "change_counts": _change_counts,
 }
 # The groups of the main navigation: the name, path, icon and required scope of each screen.

@@ -24,7 +24,11 @@ NOW = datetime(2026, 11, 17, 23, 30, tzinfo=UTC)
         (12.5, "12.5"),
         ({"Brnch": "MAIN", "isActive": True}, "Brnch: MAIN, Is active: Yes"),
         (["Add", "Change"], "Add, Change"),
-        ("2026-11-17T01:35:33.653593+00:00", "2026-11-17 01:35 UTC"),
+        ("2026-11-17T01:35:33.653593+00:00", "17 Nov 2026, 01:35 UTC"),
+        ("2026-09-03T01:35Z", "3 Sep 2026, 01:35 UTC"),
+        ("2026-11-19", "19 Nov 2026"),
+        ("2026-11-39", "2026-11-39"),
+        ("2026-11-19 at noon", "2026-11-19 at noon"),
     ],
 )
 def test_value_of_a_change_is_written_in_words(value: object, words: str) -> None:
@@ -48,6 +52,13 @@ def test_imported_day_is_written_like_other_days(text: str, words: str) -> None:
 )
 def test_name_of_a_field_is_written_in_words(name: str, words: str) -> None:
     assert FILTERS["field_name"](name) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("Email", "E-mail"), ("Employee ID", "Employee ID"), ("Email of users", "E-mail of users")]
+)
+def test_words_of_the_api_are_spelled_as_in_the_console(text: str, words: str) -> None:
+    assert FILTERS["spelled"](text) == words
 
 
 def test_name_of_an_audited_field_has_no_positions() -> None:

@@ -11,6 +11,7 @@ from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage
 from rolecall.console.frame import screen
 from rolecall.console.inputs import some_words
+from rolecall.console.rendering import spelled
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db
@@ -46,7 +47,7 @@ async def show_accounts(db: Db, query: dict[str, Any], facts: Facts) -> HtmlPage
             "page": await roster.list_accounts(db, query["page"], filters, None, facts.now),
             "query": query,
             "applications": [(str(one.id), one.name) for one in await console.live_applications(db)],
-            "matches": list(Match),
+            "matches": [(each, spelled(each)) for each in Match],
         },
     )
 

@@ -34,6 +34,7 @@ from rolecall.console.forms import (
 )
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form, a_day, one_among, past_day, some_words
+from rolecall.console.rendering import spelled
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -188,7 +189,7 @@ async def show_application(db: Db, caller: Caller, id: str, query: dict[str, Any
             "tabs": TABS,
             "totals": {"accounts": known.accounts, "groups": known.groups, "permissions": known.permissions},
             "query": query,
-            "matches": list(Match),
+            "matches": [(each, spelled(each)) for each in Match],
             "page": page,
             "held": await console.held_imports(db),
             "base_url": config.base_url,

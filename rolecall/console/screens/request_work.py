@@ -11,6 +11,7 @@ from rolecall.console.forms import first, given
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form
 from rolecall.console.model import Person
+from rolecall.console.rendering import readable
 from rolecall.console.request_details import (
     VERBS,
     may_take,
@@ -84,7 +85,7 @@ async def assign(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> S
 @screen("POST", "/requests/{id:str}/snooze", scope=Scope.ACCESS_REQUESTS_WRITE, limits=RecordType.REQUEST)
 async def snooze(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
     request = await actions.snooze(db, caller, id, given(form, "until", "comment"), facts)
-    return SeeOther(_after(form, id), f"Request #{request.number} is snoozed until {form['until'][0]}")
+    return SeeOther(_after(form, id), f"Request #{request.number} is snoozed until {readable(first(form, 'until'))}")
 
 
 @screen("POST", "/requests/{id:str}/comment", scope=Scope.ACCESS_REQUESTS_WRITE, limits=RecordType.REQUEST)

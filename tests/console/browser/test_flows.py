@@ -68,7 +68,9 @@ async def test_reviewer_rejects_with_a_reason_and_responds_in_bulk(visit: Visit,
     for id in made[1:]:
         await page.locator(f"input[name=id][value='{id}']").check()
     await visit.press("Approve 2" if visit.has_scripts else "Approve selected", within=".bulk")
-    await expect(page.locator(".results .good", has_text=re.compile(r"#\d+ waits for .+ to provision it"))).to_have_count(2)
+    await expect(
+        page.locator(".results .good", has_text=re.compile(r"#\d+ waits for .+ to provision it"))
+    ).to_have_count(2)
 
     statuses = [
         await fetch_value(site_db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) for id in made
