@@ -78,3 +78,16 @@ async def test_screens_say_what_the_last_problem_means(administrator: httpx2.Asy
     said = "blocked (deliveries to this address are not allowed)"
     assert f"the last problem is {said}" in (await administrator.get(f"/webhooks/{hook}")).text
     assert said in (await administrator.get("/webhooks")).text
+
+
+async def test_form_of_a_webhook_says_which_addresses_are_blocked(
+    administrator: httpx2.AsyncClient, db: Db, hook: UUID, config: Config
+) -> None:
+    form = (await administrator.get("/webhooks/new")).text
+    reached = (await administrator.get(f"/webhooks/{hook}")).text
+    await execute(db, "UPDATE webhooks SET url = 'http://127.0.0.1:9000/desk' WHERE id = %(id)s", id=hook)
+    blocked = (await administrator.get(f"/webhooks/{hook}")).text
+
+    assert "Addresses of this machine (localhost) and of private networks are blocked." in form
+    assert "Deliveries to this address are blocked" not in reached
+    assert "Deliveries to this address are blocked: URL must not point to a private, local" in blocked

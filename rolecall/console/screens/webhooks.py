@@ -9,6 +9,7 @@ from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import EditConflict, edit_conflict, first, given, problems_by_field, shown, version_of
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form
+from rolecall.console.rendering import readable
 from rolecall.core import address_check
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts, Json
@@ -34,17 +35,18 @@ async def show_hooks(db: Db, query: dict[str, Any]) -> HtmlPage:
 
 
 @screen("GET", "/webhooks/new", scope=_SCOPE)
-async def show_form(db: Db) -> HtmlPage:
-    return await _form(db, {"events": list(RequestEvent), "enabled": ["yes"]}, {})
+async def show_form(db: Db, config: Config) -> HtmlPage:
+    return await _form(db, config, {"events": list(RequestEvent), "enabled": ["yes"]}, {})
 
 
-async def _form(db: Db, form: Form, problems: dict[str, str]) -> HtmlPage:
+async def _form(db: Db, config: Config, form: Form, problems: dict[str, str]) -> HtmlPage:
     values = {
         "form": shown(form),
         "problems": problems,
         "chosen": form.get("events", []),
         "events": EVENT_WORDS,
         "applications": await console.live_applications(db),
+        "allowed": [str(network) for network in config.webhook_allow],
     }
     return HtmlPage("webhook_form.html", values, 400 if problems else 200)
 
@@ -75,7 +77,7 @@ async def create_webhook(db: Db, form: Form, facts: Facts, config: Config) -> Ht
         async with db.transaction():
             id, secret = await actions.create_hook(db, _body(form), facts, config)
     except Invalid as error:
-        return await _form(db, form, problems_by_field(error))
+        return await _form(db, config, form, problems_by_field(error))
     return _secret_page(f"/webhooks/{id}", first(form, "name"), secret)
 
 
@@ -85,9 +87,9 @@ def _secret_page(href: str, name: str, secret: str) -> HtmlPage:
 
 
 @screen("GET", "/webhooks/{id:str}", scope=_SCOPE)
-async def show_hook(db: Db, id: str) -> HtmlPage:
+async def show_hook(db: Db, id: str, config: Config) -> HtmlPage:
     current = await _current(db, id)
-    return await _hook_page(db, id, {**current, "version": [version_of(current)]}, {})
+    return await _hook_page(db, config, id, {**current, "version": [version_of(current)]}, {})
 
 
 async def _current(db: Db, id: str) -> Form:
@@ -102,15 +104,17 @@ async def _current(db: Db, id: str) -> Form:
 
 
 async def _hook_page(
-    db: Db, id: str, form: Form, problems: dict[str, str], late: EditConflict | None = None
+    db: Db, config: Config, id: str, form: Form, problems: dict[str, str], late: EditConflict | None = None
 ) -> HtmlPage:
     hook = await queries.get_hook(db, id)
     numbers = await console.hook_numbers(db, [hook.id])
     return HtmlPage(
         "webhook.html",
         {
-            **(await _form(db, form, problems)).values,
+            **(await _form(db, config, form, problems)).values,
             "hook": hook,
+            # Without a lookup of the name, which may take seconds.
+            "blocked": address_check.problem(hook.url, config.webhook_allow, {}),
             "late": late,
             "numbers": numbers[hook.id],
             "deliveries": (await queries.newest_first(db, 1, webhook_id=hook.id)).items[:20],
@@ -123,12 +127,12 @@ async def _hook_page(
 async def change_webhook(db: Db, id: str, form: Form, facts: Facts, config: Config) -> HtmlPage | SeeOther:
     hook = await queries.get_hook(db, id)
     if late := await edit_conflict(db, first(form, "version"), hook.id, _current(db, id)):
-        return await _hook_page(db, id, {**form, "version": [late.version]}, {}, late)
+        return await _hook_page(db, config, id, {**form, "version": [late.version]}, {}, late)
     try:
         async with db.transaction():
             await actions.change_hook(db, hook.id, _body(form), facts, config)
     except Invalid as error:
-        return await _hook_page(db, id, form, problems_by_field(error))
+        return await _hook_page(db, config, id, form, problems_by_field(error))
     return SeeOther(f"/webhooks/{id}", f"{first(form, 'name')} was saved")
 
 
@@ -163,7 +167,8 @@ async def perform(db: Db, id: str, verb: str, form: Form, facts: Facts, config: 
         case "recover":
             await actions.recover_hook(db, hook, given(form, "since"), facts)
             return SeeOther(
-                f"/webhooks/{id}", f"Deliveries since {first(form, 'since')} that have not arrived are sent again"
+                f"/webhooks/{id}",
+                f"Deliveries since {readable(first(form, 'since'))} that have not arrived are sent again",
             )
         case "delete":
             await actions.delete_hook(db, hook, facts.now)
