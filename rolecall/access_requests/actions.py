@@ -79,10 +79,11 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
     await require_may_request(db, caller, guid(raw.get("identityId")))
     facts = await with_mentioned_applications(db, await identities.with_mentioned_identities(db, facts, raw), raw)
     new, problems = await read_request(db, raw, facts)
-    found = (await separation.conflicts_created(db, [new]))[0] if new and not problems else []
-    problems += separation.refusals(new, found) if new else []
+    if new and not problems:
+        (found,) = await separation.conflicts_created(db, [new])
+        problems = separation.refusals(new, found)
     body = check(NewRequestBody, raw, facts, problems)
-    # `check` raises an error if `read_request` returned None.
+    # `check` raises an error if `read_request` returned None or problems; otherwise `found` is set.
     assert new
     new = msgspec.structs.replace(new, scheduled_start=body.scheduled_start, comment=body.comment)
     (id,) = await create_enriched(db, caller, [new], facts.now, [found])

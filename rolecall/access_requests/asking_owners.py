@@ -30,10 +30,7 @@ async def record_conflicts(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
 
     No owner is asked about a request that a rule blocks. Approvals that were given before remain.
     """
-    known = {duty for each in verdicts for one in each.request.recorded.values() for duty in one.duties}
-    names: dict[UUID, str] = dict(
-        await fetch_rows(db, "SELECT id, name FROM duties WHERE id = ANY(%(ids)s)", ids=list(known))
-    )
+    names: dict[UUID, str] = dict(await fetch_rows(db, "SELECT id, name FROM duties"))
     rows = [row for each in verdicts for row in conflict_rows(each.request.id, _shown(each, names))]
     await _delete_recorded(db, rows)
     await insert_rows(db, "request_conflicts", rows)
@@ -130,7 +127,7 @@ async def _ask(db: Db, verdicts: Sequence[ConflictVerdict]) -> _Rows:
     barred = await barred_members(db, news, [each.request.reporter_id for each in verdicts])
     responses, rows = list[dict[str, Any]](), list[dict[str, Any]]()
     for each, members in zip(verdicts, barred, strict=True):
-        first, known = required.get(each.request.id, (0, []))
+        first, known = required[each.request.id]
         # The owner of a duty rule is asked again, because an earlier approval does not cover the new conflicts.
         asked = [
             rule for rule in _rules_of(policy, each, people, members) if rule.duty_rule_id or not _is_asked(rule, known)
@@ -171,11 +168,11 @@ async def _withdraw(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
     """Delete the unanswered requirements that these conflicts caused, because the conflicts have changed."""
     await execute(
         db,
-        """DELETE FROM responses r WHERE r.type = 'Approve' AND (r.request_id, r.rule) IN (
+        """DELETE FROM responses r WHERE (r.request_id, r.rule) IN (
                SELECT p.request_id, p.requirement FROM request_conflict_people p
                JOIN unnest(%(ids)s::uuid[], %(rules)s::uuid[]) AS n (request_id, rule_id) USING (request_id, rule_id))
-             AND NOT EXISTS (SELECT FROM responses a WHERE a.request_id = r.request_id AND a.type = r.type
-                                                       AND a.rule = r.rule AND a.response <> 'Pending')""",
+             AND NOT EXISTS (SELECT FROM responses a WHERE a.request_id = r.request_id AND a.rule = r.rule
+                                                       AND a.response <> 'Pending')""",
         ids=[each.request.id for each in verdicts for _ in each.asked],
         rules=[one.conflict.rule_id for each in verdicts for one in each.asked],
     )
