@@ -42,7 +42,8 @@ _ONLY_GIVE = (RequestAction.ADD, RequestAction.RESTORE)
 
 async def create_requests(db: Db, caller: Caller, news: Sequence[NewRequest], now: datetime) -> list[UUID]:
     """Enrich the requests with imported data and create them; return their ids in the same order."""
-    return await create_enriched(db, caller, await enrich(db, news), now) if news else []
+    news = await enrich(db, news)
+    return await create_enriched(db, caller, news, now, await separation.conflicts_created(db, news))
 
 
 async def create_enriched(
@@ -50,14 +51,13 @@ async def create_enriched(
     caller: Caller,
     news: Sequence[NewRequest],
     now: datetime,
-    found: Sequence[Sequence[FoundConflict]] | None = None,
+    found: Sequence[Sequence[FoundConflict]],
 ) -> list[UUID]:
     """Create requests that were enriched. Approve those that need no approval, and start them if they are due.
 
-    `found` are the conflicts that the requests would create; by default, they are looked up.
+    `found` are the conflicts that each request would create.
     """
     models = await granting_models(db, news)
-    found = await separation.conflicts_created(db, news) if found is None else found
     requests = {new_id(): new for new in news}
     asked = await _reviewers(db, caller, requests, dict(zip(requests, found, strict=True)))
 

@@ -12,6 +12,7 @@ import msgspec
 from rolecall.access_requests.creation import create_enriched, relate_to
 from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewPrivilege, NewRequest, PriorApproval, RelatedItem
+from rolecall.access_requests.separation import conflicts_created
 from rolecall.accounts import matching
 from rolecall.accounts.model import Access, Match
 from rolecall.core.caller import SYSTEM, Caller
@@ -105,8 +106,8 @@ async def request_removals(
     found = await _join_requests(db, caller, review, found, now)
     known = await _with_people(db, found, now)
     groups = [list(items) for _, items in groupby(sorted(known, key=lambda each: each.key), lambda each: each.key)]
-    news = await enrich(db, [_request(review, items) for items in groups])
-    ids = await create_enriched(db, caller, [_never_raising(new) for new in news], now)
+    news = [_never_raising(new) for new in await enrich(db, [_request(review, items) for items in groups])]
+    ids = await create_enriched(db, caller, news, now, await conflicts_created(db, news))
     await _store_requests(db, {item.id: id for id, items in zip(ids, groups, strict=True) for item in items})
 
 
