@@ -154,15 +154,16 @@ async def _given(db: Db, changes: Iterable[OpenChange], *, of_groups: bool) -> _
     """
     asked = {each for one in changes for each in (_taken(one), one.after) if _is_access(each)}
     # Only a privilege without a section can be a membership (`is_membership`, schema/access_requests.sql).
-    groups = {_group(each) for each in asked if not each.section} if of_groups else set()
-    through = await open_access.changes_of_groups(db, groups) if groups else {}
+    memberships = {each for each in asked if not each.section}
+    groups = {_group(each) for each in memberships}
+    through = await open_access.changes_of_groups(db, groups) if of_groups else {}
     behind = {each for changes in through.values() for _, one in changes for each in (_taken(one), one.after)}
     duties = defaultdict(
         set[UUID], await prevention.duties_given(db, asked | {each for each in behind if _is_access(each)})
     )
 
     def of(access: ProposedAccess) -> _DutiesOfAccess:
-        there = through.get(_group(access), ()) if not access.section else ()
+        there = through.get(_group(access), ()) if access in memberships else ()
         given = [(turn, duties[one.after]) for turn, one in there]
         taken = [(turn, duties[_taken(one)] - duties[one.after]) for turn, one in there]
         return _DutiesOfAccess([(PROVISIONED, duties[access]), *given], taken)
