@@ -6,13 +6,14 @@ import httpx2
 import pytest
 from psycopg.types.json import Jsonb
 
+from rolecall.access_requests.closed_loop import ask_import_to_verify
 from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts.model import Access
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from tests.builders import an_access_request, an_application, an_identity
-from tests.holdings import an_account, finish_import
+from tests.holdings import a_finished_import, an_account, finish_import
 from tests.working import let_the_worker_work
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
@@ -51,11 +52,9 @@ async def resolved(client: httpx2.AsyncClient, db: Db, ledger: UUID, action: str
     return str(id)
 
 
-async def after_import(
-    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID, id: str, *files: str, later: timedelta = HOUR
-) -> Any:
-    clock.travel_to(NOON + later)
-    await finish_import(db, ledger, *files or ("Users", "Memberships", "Permissions"), at=NOON + later)
+async def after_import(client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID, id: str, *files: str) -> Any:
+    clock.travel_to(NOON + HOUR)
+    await finish_import(db, ledger, *files or ("Users", "Memberships", "Permissions"), at=NOON + HOUR)
     await let_the_worker_work(config)
     return (await client.get(f"/api/access-requests/{id}")).json()
 
@@ -198,7 +197,8 @@ async def test_files_that_do_not_cover_a_request_leave_it_unchanged(
 ) -> None:
     ada = await an_identity(db)
     id = await resolved(client, db, ledger, "Add", identity_id=ada, privileges=[POSTERS])
-    await an_account(db, ledger, "ada", ada)
+    earlier = await a_finished_import(db, ledger, "Memberships")
+    await an_account(db, ledger, "ada", ada, groups=("Posters",), run=earlier)
 
     assert (await after_import(client, db, config, ledger, id, "Users"))["status"] == "Resolved"
 
@@ -221,13 +221,29 @@ async def test_group_is_judged_by_permissions_when_no_file_lists_groups(
     assert request["activity"][-1]["content"].endswith("contradicts the request: Posters does not have Books Close")
 
 
-async def test_import_from_before_the_request_was_resolved_does_not_reopen_it(
-    client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
+async def test_request_waits_for_an_import_in_addition_to_people_until_it_is_reopened(
+    client: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
-    id = await resolved(client, db, ledger, "Remove")
-    await an_account(db, ledger, "ada", None)
+    ada = await an_identity(db)
+    ids = [
+        await an_access_request(db, "Remove", application_id=ledger, identity_id=ada, target_name=name, now=NOON)
+        for name in ("ada", "ada2")
+    ]
 
-    assert (await after_import(client, db, config, ledger, id, later=-HOUR))["status"] == "Resolved"
+    async def verifiers(id: UUID) -> list[list[str]]:
+        requirements = (await client.get(f"/api/access-requests/{id}")).json()["requirements"]
+        rules = [rule for each in requirements if each["type"] == "Verify" for rule in each["rules"]]
+        return [[response["reviewer"]["name"] for response in rule["responses"]] for rule in rules]
+
+    people, _ = [await verifiers(id) for id in ids]
+    await ask_import_to_verify(db, ids[:1])
+    waiting = [await verifiers(id) for id in ids]
+    for verb in ("resolve", "reopen"):
+        assert (await client.post(f"/api/access-requests/{ids[0]}/{verb}")).status_code == 200
+
+    assert people != []
+    assert waiting == [[*people, ["System"]], people]
+    assert await verifiers(ids[0]) == people
 
 
 async def test_import_of_another_application_leaves_the_request_unchanged(

@@ -2,11 +2,13 @@ from typing import Any
 from uuid import uuid4
 
 import httpx2
+import pytest
 
+from rolecall.access_requests.model import PriorApproval
 from rolecall.core.db import Db
 from rolecall.settings.policy import RequestAction
 from tests.access_requests.walking import PATH, events_of
-from tests.builders import an_application, an_identity
+from tests.builders import an_access_request, an_application, an_identity
 
 
 async def create(client: httpx2.AsyncClient, **body: Any) -> httpx2.Response:
@@ -166,3 +168,16 @@ async def test_missing_application_hides_no_other_problem_and_causes_none(client
         assert (await create(client, action=action, group="Clerks")).json()["errors"] == [missing]
     both = await create(client, action="Restore", **{**target, "privileges": [{"permission": "Leads"}] * 2})
     assert both.json()["errors"] == [missing, twice]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "content"), [([], "No approval is required"), (["Ada agreed", "Bo agreed"], "Ada agreed; Bo agreed")]
+)
+async def test_activity_says_why_a_new_request_needs_no_approval(
+    client: httpx2.AsyncClient, db: Db, reasons: list[str], content: str
+) -> None:
+    id = await an_access_request(db, "Remove", approvals=[PriorApproval(reason, uuid4(), "Ada") for reason in reasons])
+
+    activity = (await client.get(f"{PATH}/{id}")).json()["activity"]
+
+    assert [entry["content"] for entry in activity if entry["action"] == "Approved"] == [content]

@@ -97,6 +97,8 @@ async def test_drift_depends_on_the_last_request_that_was_not_canceled(db: Db, l
     await a_request(db, ledger, "regained", "Add", status="Open")
     removed = await a_request(db, ledger, "removed")
     await a_request(db, ledger, "removed", "Add", status="Canceled")
+    # This request is about a group with the name of the account.
+    await a_request(db, ledger, "removed", "Add", status="Open", identity_id=None)
     await a_request(db, ledger, "added", "Add", privileges=[NO_POSTERS])
     run = await finish_import(db, ledger, *FILES, at=NOON)
     for name in ("regained", "removed", "added"):

@@ -1,12 +1,16 @@
 """Test which finished imports are compared with requests, and how often."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import pytest
+
+from rolecall.access_requests import moving
 from rolecall.access_requests.closed_loop import close_loop, finished_imports
+from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, fetch_value
-from tests.builders import an_application, an_import
-from tests.holdings import finish_import
+from tests.builders import an_access_request, an_application, an_import
+from tests.holdings import an_account, finish_import
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 
@@ -35,3 +39,17 @@ async def test_finished_import_is_compared_once_and_others_stay_queued(db: Db) -
     for _ in range(2):
         await close_loop(db, first, NOON)
         assert await finished_imports(db) == [second]
+
+
+@pytest.mark.parametrize(("created_at", "status"), [(NOON - timedelta(seconds=1), "Resolved"), (NOON, "Open")])
+async def test_import_created_before_the_request_was_resolved_does_not_reopen_it(
+    db: Db, created_at: datetime, status: str
+) -> None:
+    ledger = await an_application(db, "Ledger", priority="High")
+    id = await an_access_request(db, "Remove", application_id=ledger, target_name="ada", privileges=[], now=NOON)
+    assert await moving.resolve(db, [id], SYSTEM, NOON) == [id]
+    await an_account(db, ledger, "ada", None)
+
+    await close_loop(db, await id_of(db, await finish_import(db, ledger, "Users", at=created_at)), NOON)
+
+    assert await fetch_value(db, "SELECT status FROM access_requests") == status

@@ -3,10 +3,14 @@
 import httpx2
 import pytest
 
+from rolecall.core.config import Config
 from rolecall.core.db import Db
+from tests.access_requests.test_rechecking import approve, commit, get
 from tests.access_requests.test_separation import BOTH, URL, ask, conflicts
 from tests.duties.separating import Company, a_company, a_duty, conflict_of, finish_again, join
+from tests.holdings import an_account
 from tests.nesting import give, some_groups
+from tests.working import let_the_worker_work
 
 
 async def with_control_of_groups(client: httpx2.AsyncClient, db: Db, *patterns: dict[str, str]) -> Company:
@@ -66,3 +70,40 @@ async def test_group_about_to_lose_the_control_duty_does_not_give_it_to_new_memb
     allowed = await ask(client, company, company.noor, "Team", "Approvers")
 
     assert [each.status_code for each in (made, refused, allowed)] == [201, 400, 201], refused.text
+
+
+async def test_request_without_privileges_takes_the_control_duty_only_if_it_takes_the_group(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await with_control_of_groups(client, db, GROUP)
+    await join(db, company, "sofia", "Reviewers")
+    of_group = {"applicationId": str(company.ledger), "group": "Reviewers"}
+    # This account has the name of the group.
+    await an_account(db, company.ledger, "Reviewers", company.sofia, run=company.run)
+    of_account = {"applicationId": str(company.ledger), "identityId": str(company.sofia), "targetName": "Reviewers"}
+
+    bodies = [{"action": "Add", **of_group}, {"action": "Remove", **of_account}, {"action": "Suspend", **of_group}]
+    made = [(await client.post(URL, json=body)).json() for body in bodies]
+
+    assert [await conflicts(client, each) for each in made] == [[], [], [("Block", BOTH)]]
+
+
+async def test_control_duty_that_a_request_repeats_counts_only_until_another_request_removes_it(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await with_control_of_groups(client, db, GROUP)
+    await join(db, company, "noor", "Reviewers")
+    target = {"applicationId": str(company.ledger), "identityId": str(company.noor), "targetName": "noor"}
+
+    async def change(**access: str) -> str:
+        privileges = [{"header": "Group", "permission": name, "access": wanted} for name, wanted in access.items()]
+        made = await client.post(URL, json={"action": "Change", **target, "privileges": privileges})
+        return str(made.json()["id"])
+
+    id = await change(Reviewers="Grant", Approvers="Grant")
+    assert (await approve(client, id))["status"] == "Open"
+    await change(Reviewers="None")
+    await commit(client, company, description="Changed")
+    await let_the_worker_work(config)
+
+    assert (await get(client, id))["status"] == "Canceled"

@@ -140,33 +140,35 @@ async def test_approval_is_asked_for_although_another_rule_has_the_same_reason(
     assert approvers(await get(client, request["id"])) == ["Administrators", "Carla Abadi", "Hana Makinen"]
 
 
-async def test_requests_of_an_event_are_not_split_into_empty_ones(db: Db) -> None:
+@pytest.mark.parametrize(("held", "names", "sizes"), [("Pay", ["Pay"], [1, 1]), ("Read", ["Pay", "Ask"], [2, 2])])
+async def test_requests_of_an_event_are_split_neither_into_empty_ones_nor_if_they_only_give_access(
+    db: Db, held: str, names: list[str], sizes: list[int]
+) -> None:
     company = await a_company(db)
     bank = await an_application(db, "Finance Bank")
     there = {company.ledger: company.run, bank: await a_finished_import(db, bank)}
     for application, run in there.items():
-        pay = ("Wires", "Pay", "Modify", "High")
-        await an_account(db, application, "pay", company.noor, permissions=(pay,), run=run)
+        permission = ("Wires", held, "Modify", "High")
+        await an_account(db, application, "pay", company.noor, permissions=(permission,), run=run)
         await finish_again(db, run)
     high = await a_duty(db, "Pay more", {"permission": "Pay", "access": "Modify"})
     low = await a_duty(db, "Pay", {"permission": "Pay"})
     await a_rule(db, "High", high, company.release)
     await a_rule(db, "Low", low, company.release)
-    lower = NewPrivilege(header="Wires", permission="Pay", requested_access=Access.GRANT)
     planned = [
         NewRequest(
             action=RequestAction.CHANGE,
             application_id=application,
             identity_id=company.noor,
             target_name="pay",
-            privileges=[lower],
+            privileges=[NewPrivilege(header="Wires", permission=name, requested_access=Access.GRANT) for name in names],
         )
         for application in there
     ]
 
     allowed = await allowed_of_event(db, planned)
 
-    assert [len(each.privileges) for each in allowed.requests] == [1, 1]
+    assert [len(each.privileges) for each in allowed.requests] == sizes
 
 
 async def test_open_request_is_canceled_when_another_application_gives_the_removed_duty(

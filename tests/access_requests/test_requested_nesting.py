@@ -7,8 +7,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from rolecall.access_requests.model import NewPrivilege, NewRequest
+from rolecall.access_requests.separation import conflicts_created
 from rolecall.core.config import Config
 from rolecall.core.db import Db
+from rolecall.settings.policy import RequestAction
 from tests.access_requests.test_evading_separation import second_of_two, to_group
 from tests.access_requests.test_rechecking import approve, commit, get
 from tests.access_requests.test_separation import BOTH, URL, ask, conflicts
@@ -126,6 +129,25 @@ async def test_group_request_is_checked_only_for_people_in_that_group(client: ht
     refused = await client.post(URL, json={**temps, "applicationId": str(company.ledger)})
 
     assert (allowed.status_code, refused.status_code) == (201, 400), allowed.text
+
+
+async def test_permission_in_a_section_is_no_membership_of_the_group_with_its_name(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    assert await statuses(client, to_group(company, "Temps", "Release run")) == [201]
+    sections = ("Forms", "")
+    new = NewRequest(
+        action=RequestAction.ADD,
+        application_id=company.ledger,
+        identity_id=company.noor,
+        privileges=[NewPrivilege(header="Group", section=section, permission="Temps") for section in sections],
+    )
+
+    (found,) = await conflicts_created(db, [new])
+
+    assert [[access.section for access in each.gains] for each in found] == [[""]]
 
 
 async def test_membership_is_not_checked_with_what_a_later_request_gives_its_group(

@@ -237,10 +237,12 @@ async def test_upload_by_the_reporter_does_not_verify_a_request(
     ids = [await a_removal(db, ledger, name, reporter=who) for name, who in (("ada", admin), ("bob", own))]
     for id in ids:
         await resolve(db, peter, id)
+    unresolved = await a_removal(db, ledger, "cleo", reporter=admin)
 
     await upload(db, config, admin, ledger)
 
     assert [await status_of(db, id) for id in ids] == ["Resolved", "Resolved"]
+    assert [len(await entries_of(db, id)) for id in (*ids, unresolved)] == [1, 1, 0]
 
 
 async def test_token_verifies_by_an_upload_what_it_requested(
