@@ -75,6 +75,39 @@ def test_names_of_groups_in_a_list_that_is_not_read_are_asked_about(tmp_path: Pa
     ]
 
 
+_USERS = [
+    {"id": 123, "login": "anna", "name": "Anna Berg", "email": "anna@x.com", "state": "active"},
+    {"id": 124, "login": "bob", "name": "Bob Kahn", "email": "bob@x.com", "state": "blocked"},
+]
+
+
+@pytest.mark.parametrize(
+    "form", ["{0}", '{{"id": {0}}}', '{{"id": {0}, "role": "member"}}', '{{"user": {{"id": {0}}}}}']
+)
+def test_members_of_teams_are_joined_with_users_by_their_ids(tmp_path: Path, form: str) -> None:
+    members = {"Ops": [123, 124], "Web": [124]}
+    teams = [
+        {"id": n, "name": name, "members": [json.loads(form.format(id)) for id in ids]}
+        for n, (name, ids) in enumerate(members.items())
+    ]
+
+    found = imported(tmp_path, teams=json.dumps(teams), users=json.dumps(_USERS))
+
+    assert (found.active, found.inactive) == ({"123"}, {"124"})
+    assert found.rows("users", "name") == ["Anna Berg", "Bob Kahn"]
+    assert found.memberships == {("123", "Ops"), ("124", "Ops"), ("124", "Web")}
+
+
+def test_groups_of_users_are_joined_by_numbers_in_lists(tmp_path: Path) -> None:
+    users = [{**each, "groups": ids} for each, ids in zip(_USERS, ([11], [11, 12]), strict=True)]
+    groups = [{"id": 11, "name": "Ops"}, {"id": 12, "name": "Web"}]
+
+    found = imported(tmp_path, users=json.dumps(users), groups=json.dumps(groups))
+
+    assert found.memberships == {("anna", "11"), ("bob", "11"), ("bob", "12")}
+    assert found.rows("groups", "group", "description") == [("11", "Ops"), ("12", "Web")]
+
+
 _PERSON = "dn: uid={0},ou=people,dc=x\nobjectClass: inetOrgPerson\nuid: {0}\ncn: {0} B\n{1}\n"
 
 

@@ -113,7 +113,7 @@ def _names_of_path(header: str) -> list[str]:
     if is_of_thing:
         names.append(f"{steps[-2]}name")
     # Multivalue databases write a dot instead of a space: SIGN.ON.NAME.
-    return [*names, re.sub(r"\[[^\[\]]*\](?:\.\w+)?", "", header), "".join(steps)]
+    return [*names, re.sub(r"\[[^\[\]]*\](?:\.\w+)*", "", header), "".join(steps)]
 
 
 def path_of(header: str) -> tuple[str, str] | None:

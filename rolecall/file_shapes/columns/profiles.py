@@ -238,9 +238,11 @@ def _elements(cell: str) -> list[str]:
     if (found := object_in(cell)) is not None:
         return keyed_values(found)
     try:
-        return [each for each in decode_nested(cell, list[object]) if isinstance(each, str)]
+        found = decode_nested(cell, list[object])
     except msgspec.DecodeError:
         return [cell]
+    # Numbers are IDs, such as those of the members of a group.
+    return [str(each) for each in found if isinstance(each, str | int) and not isinstance(each, bool)]
 
 
 def _is_list(cell: str, separator: str) -> bool:

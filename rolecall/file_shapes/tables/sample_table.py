@@ -162,6 +162,10 @@ _NAMING = (*_LOGINS, "value", "display", "displayname", "name", "role", "rolenam
 # The members to read from lists other than addresses and phone numbers, best first. `value` is near the end, because it
 # is often an ID in these lists.
 _SHOWN = (*_LOGINS, "display", "displayname", "name", "role", "rolename", "groupname", "value", *_TEXTS)
+# Lists of people, and the members that name a person in them, best first. A role does not name its holder.
+_LISTS_OF_PEOPLE = {"members", "users", "memberships", "accounts", "assignees", "owners"}
+_NAMING_PEOPLE = (*_LOGINS, "display", "displayname", "name", "value", "userid", "memberid", "accountid", "id", "uuid")
+_PEOPLE = ("user", "member", "account", "principal", "person")
 _PLAIN = re.compile(r"[\w:-]{1,60}")
 
 
@@ -197,6 +201,8 @@ def _paths(flat: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 def _paths_into(name: str, entries: list[Any]) -> list[str]:
     members = {key.lower(): key for key in entries[0]}
+    if name.rpartition(".")[2].lower() in _LISTS_OF_PEOPLE and (found := _path_to_person(entries[0])):
+        return [f"{name}[].{found}"]
     if members.keys() == {"name", "value"}:
         # The list contains attributes, each as an object with a name and a value.
         named = [str(each.get(members["name"])) for each in entries if isinstance(each, dict)]
@@ -211,6 +217,16 @@ def _paths_into(name: str, entries: list[Any]) -> list[str]:
         return [f"{name}[{type}=work].{inner}" if is_work else f"{name}[0].{inner}"]
     shown = next((members[key] for key in _SHOWN if key in members), inner)
     return [f"{name}[].{shown}"]
+
+
+def _path_to_person(entry: dict[str, Any]) -> str | None:
+    """Return the path to the login, the name or the ID of a person in an entry, such as `user.id`, or None."""
+    members = {key.lower().replace("_", ""): key for key, value in entry.items() if isinstance(value, str | int)}
+    if found := next((members[key] for key in _NAMING_PEOPLE if key in members), None):
+        return found
+    inner = next((key for key, value in entry.items() if key.lower() in _PEOPLE and isinstance(value, dict)), None)
+    found = _path_to_person(entry[inner]) if inner else None
+    return f"{inner}.{found}" if found else None
 
 
 def _plain(value: Any) -> str:
