@@ -3,7 +3,8 @@
 Case and spaces do not matter. A word of several parts may be written with spaces, underscores or dashes.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 
 from rolecall.core.text import fold
 from rolecall.identities.model import IdentityStatus, IdentityType
@@ -76,6 +77,12 @@ ACTIVE = {
 }
 # The single words that describe a state, except roles and the words for yes and no.
 STATES_BUT_ROLES = {word for word in ACTIVE if word.isalpha()} - YES_NO.keys() - _ROLES.keys()
+# The words for a state that a role may have behind it in parentheses, as in `member (deactivated)`. Words such as open
+# and live may be part of a name.
+_STATES_BEHIND_NAMES = ACTIVE.keys() - YES_NO.keys() - _ROLES.keys() - {fold(word) for word in (
+    "live", "current", "open", "closed", "recovery", "bot", "left", "staged", "removed", "not supported", "provisioned",
+)}  # fmt: skip
+_BEHIND_NAME = re.compile(r"(.*\S)\s*[(\[]([^()\[\]]+)[)\]]\s*", re.DOTALL)
 LOCKED = {
     **YES_NO,
     **_all(True, "x,locked,locked out,blocked,gesperrt"),
@@ -159,6 +166,17 @@ NO_DATE = {
         "mai",
     ),
 }
+
+
+def parted_state(text: str, more: Collection[str] = ()) -> tuple[str, str]:
+    """Part a text such as `member (deactivated)` into the name and the state; without a state, the second is empty.
+
+    `more` has further words for states.
+    """
+    found = _BEHIND_NAME.fullmatch(text)
+    word = fold(found[2]) if found else ""
+    is_state = word in _STATES_BEHIND_NAMES or word in {fold(each) for each in more}
+    return (found[1].strip(), found[2].strip()) if found and is_state and not word.isdecimal() else (text, "")
 
 
 def is_status_like(words: Iterable[str]) -> bool:

@@ -161,6 +161,8 @@ FILTERS = {
     "before": True,
     "after": True,
     "starting": True,
+    "state": True,
+    "stateless": True,
     "prefix": True,
     "suffix": True,
     "when": True,
@@ -170,6 +172,8 @@ FILTERS = {
     "as": True,
     "else": True,
 }
+# The separator of the words in the argument of `state` and `stateless`.
+BETWEEN_WORDS = ";"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _FILTER = re.compile(r"([a-z]+)(?:\((.*)\))?")
 # Headers may contain bars, such as Status(Enabled|Disabled): a bar is a separator only before the name of a filter.

@@ -13,6 +13,8 @@ _FILTERS = {
     "before": "the text before {0}",
     "after": "the text after {0}",
     "starting": "only if it starts with {0}",
+    "state": "the state in parentheses",
+    "stateless": "without a state in parentheses",
     "prefix": "with {0} before it",
     "suffix": "with {0} after it",
     "when": "only if {0}",

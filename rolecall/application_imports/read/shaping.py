@@ -15,8 +15,9 @@ from rolecall.application_imports.read.dates import are_past
 from rolecall.application_imports.read.keyed_values import only_describes
 from rolecall.application_imports.read.names import halves_of
 from rolecall.application_imports.read.table import Table
-from rolecall.applications.field_words import NO_ACCESS
+from rolecall.applications.field_words import NO_ACCESS, parted_state
 from rolecall.applications.file_shape import (
+    BETWEEN_WORDS,
     JSON,
     FileShape,
     Placeholder,
@@ -328,6 +329,8 @@ class ShapedTable:
                 return pl.when(text != "").then(pl.lit(argument)).otherwise(pl.lit(""))
             case "starting":
                 return pl.when(text.str.starts_with(argument)).then(text).otherwise(pl.lit(""))
+            case "state" | "stateless":
+                return text.map_batches(lambda cells: _parted(cells, name, argument), return_dtype=pl.String)
             case "prefix":
                 return pl.when(text == "").then(text).otherwise(pl.lit(argument) + text)
             case "suffix":
@@ -356,6 +359,13 @@ def _matches(position: str, condition: RowCondition) -> pl.Expr:
 
 def _past_dates(cells: pl.Series, format: str) -> pl.Series:
     return pl.select(pl.when(are_past(cells, format)).then(cells).otherwise(pl.lit(""))).to_series()
+
+
+def _parted(cells: pl.Series, name: str, argument: str) -> pl.Series:
+    """Return the states behind the names in these cells (`state`), or the names without their states."""
+    distinct, more = cells.unique().to_list(), argument.split(BETWEEN_WORDS) if argument else []
+    found = [parted_state(text or "", more)[name == "state"] for text in distinct]
+    return cells.replace_strict(distinct, found, return_dtype=pl.String)
 
 
 def _is_skipped(row: list[str], position: int, condition: RowCondition) -> bool:

@@ -8,6 +8,7 @@ from rolecall.applications.model import Content
 from rolecall.core.secret_names import looks_secret
 from rolecall.file_shapes.accounts import holders, people
 from rolecall.file_shapes.accounts.directory import end_by_role
+from rolecall.file_shapes.accounts.states_of_roles import read_states_of_roles
 from rolecall.file_shapes.accounts.unread_locks import ask_for_unread_locks
 from rolecall.file_shapes.cells import keyed_lists
 from rolecall.file_shapes.cells.commas import ask_for_exceptions
@@ -46,6 +47,7 @@ def parts_of(view: View, content: Content | None = None) -> list[Part]:
     found = next(parts for rule in _RULES if (parts := rule(view)))
     if content and found[0].content != content:
         found = _chosen(view, content)
+    found = read_states_of_roles(view, found)
     asked = [*ask_for_header(view.table), *ask_for_titles(view.table.titles)]
     found[0].questions = [*found[0].questions, *asked, *ask_for_inner_access(view, found)]
     return [_finished(view, part) for part in found]
