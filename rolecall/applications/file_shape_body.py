@@ -164,8 +164,12 @@ class FileShapeBody(Body):
 
 
 def _known_columns(columns: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-    """Check columns against the `content` of the same body, unless `content` is missing or invalid."""
-    return _mapped_fields(columns, info.data["content"]) if "content" in info.data else columns
+    """Check columns against the `content` of the same body, unless `content` is missing or invalid.
+
+    If the group accepts several files, several headers may be mapped to a field, because its files may differ.
+    """
+    several = bool(info.data.get("is_multiple"))
+    return _mapped_fields(columns, info.data["content"], several=several) if "content" in info.data else columns
 
 
 def known_shape(shape: FileShapeBody, info: ValidationInfo) -> FileShapeBody:
@@ -196,7 +200,7 @@ class GroupShapeBody(FileShapeBody):
     contents: Annotated[list[ContentShapeBody], Field(max_length=len(Content))] | None = None
 
 
-def _mapped_fields(columns: dict[str, str], content: Content) -> dict[str, str]:
+def _mapped_fields(columns: dict[str, str], content: Content, *, several: bool) -> dict[str, str]:
     """Check a mapping of headers to fields; return it with the fields as the service spells them."""
     if any("\x00" in header for header in columns):
         raise broken("{name} must not contain NUL characters")
@@ -204,7 +208,7 @@ def _mapped_fields(columns: dict[str, str], content: Content) -> dict[str, str]:
         header: _field(field, FIELDS[content], f"{field} is not a field of {content}; use one of")
         for header, field in columns.items()
     }
-    if twice := repeated(mapped.values()):
+    if (twice := repeated(mapped.values())) and not several:
         raise broken(f"Two headers are mapped to {twice}; remove one of them")
     if twice := repeated(same_header(header) for header in mapped):
         raise broken(f"Header {twice} is mapped twice; remove one")

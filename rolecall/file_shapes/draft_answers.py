@@ -39,7 +39,11 @@ def set_fields(section: Json, part: ContentProposal, chosen: Mapping[str, str]) 
     taken = [field for field in chosen.values() if field not in (METADATA, IGNORED)]
     if twice := next((field for field in taken if taken.count(field) > 1), None):
         raise Invalid.on("columns", f"Two columns are read as {twice}; choose one")
-    section["columns"] = {header: field for header, field in chosen.items() if field not in (METADATA, IGNORED)}
+    # Another file of the group may have other headers.
+    others = {header: field for header, field in section["columns"].items() if header not in headers}
+    section["columns"] = {
+        **others, **{header: field for header, field in chosen.items() if field not in (METADATA, IGNORED)}
+    }  # fmt: skip
     joins = section["shape"].get("join", {})
     for field in [field for field in joins if field in section["columns"].values()]:
         del joins[field]
@@ -186,10 +190,15 @@ def _derive_users(shape: Json, across: str) -> None:
         shape.pop("deriveUsers", None)
 
 
-def keep_open(shape: Json, part: ContentProposal) -> None:
-    """Store the open questions in the shape; imports are held as long as there are any."""
-    shape["openQuestions"] = [question.text for question in part.questions]
-    if not part.questions:
+def keep_open(shape: Json, parts: Sequence[ContentProposal], answered: Sequence[str]) -> None:
+    """Remove answered questions, and store the open ones in the shape; imports are held as long as there are any.
+
+    `parts` are the contents that the shape reads, one for each file of its group.
+    """
+    for part in parts:
+        part.questions = [question for question in part.questions if question.text not in answered]
+    shape["openQuestions"] = list(dict.fromkeys(question.text for part in parts for question in part.questions))
+    if not shape["openQuestions"]:
         del shape["openQuestions"]
 
 

@@ -210,8 +210,14 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
             answer(section_at(draft.body, proposal, place), choice)
         part = parts_by_place(proposal)[place]
         _show_answer(part, choice)
-        part.questions = [asked for asked in part.questions if choice not in choices_of(asked, part.shape)]
-        keep_open(section_at(draft.body, proposal, place)["shape"], part)
+        answered = [asked.text for asked in part.questions if choice in choices_of(asked, part.shape)]
+        section = section_at(draft.body, proposal, place)
+        alike = [
+            each
+            for other, each in parts_by_place(proposal).items()
+            if section_at(draft.body, proposal, other) is section
+        ]
+        keep_open(section["shape"], alike, answered)
     for text in changes.access:
         decide_access(draft.body, proposal, text)
     await _show_again(db, id, draft.body, proposal, store)

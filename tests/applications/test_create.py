@@ -167,6 +167,18 @@ async def test_file_group_accepts_only_known_contents_and_columns(
     assert problems(answer) == [(f"connector.files.0.{problem[0]}", problem[1])]
 
 
+async def test_headers_of_a_field_may_differ_between_several_files(client: httpx2.AsyncClient) -> None:
+    columns = {"UNAME": "Username", "BNAME": "Username", "AGR_NAME": "Group", "PROFILE": "Group"}
+    fields = {"content": "memberships", "columns": columns}
+
+    refused = await client.post(PATH, json=with_file(**fields, isMultiple=False))
+    made = await client.post(PATH, json=with_file(**fields, isMultiple=True))
+
+    said = "Two headers are mapped to Username; remove one of them"
+    assert problems(refused) == [("connector.files.0.columns", said)]
+    assert made.status_code == 201
+
+
 async def test_two_file_groups_cannot_have_the_same_name_or_content(client: httpx2.AsyncClient) -> None:
     named = await client.post(PATH, json={"name": "A", "connector": {"name": "C", "files": [FILES[0], FILES[0]]}})
     others = [FILES[0], {**FILES[0], "name": "More users"}]

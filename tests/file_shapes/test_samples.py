@@ -341,8 +341,8 @@ async def test_files_that_do_not_fit_together_are_refused(client: httpx2.AsyncCl
 
     assert [file["problem"] for file in proposal["files"]] == [
         None,
-        "another file already has permissions, in other columns; import this file as a separate application, or give "
-        "both files the same columns",
+        "22-veza-entitlements.csv already has permissions, in other columns; save both files with the columns Username "
+        "and Permission, a row for each pair, or import this file as a separate application",
     ]
 
 

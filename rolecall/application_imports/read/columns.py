@@ -65,7 +65,11 @@ def lay_out(
     _check_headers(headers)
     mapped = {same_header(header): field for header, field in mapping.items()}
     known = {same_header(name): field for field in FIELDS[content] for name in (field, *ALIASES.get(field, ()))}
-    fields = {field: i for i, header in enumerate(headers) if (field := mapped.get(same_header(header)))}
+    fields: dict[str, int] = {}
+    for i, header in enumerate(headers):
+        if field := mapped.get(same_header(header)):
+            _check_once(field, fields, headers, header)
+            fields[field] = i
     fields |= made or {}
     given = {*mapped.values(), *(made or ())}
     left_out = {same_header(header) for header in (shape.ignore if shape else ())}
@@ -73,9 +77,7 @@ def lay_out(
         field = known.get(same_header(header))
         if field is None or i in fields.values() or field in given or same_header(header) in left_out:
             continue
-        if field in fields:
-            one = f"map one of them to {field} in columns"
-            raise BrokenFile(f"columns {headers[fields[field]]} and {header} are both read as {field}; {one}", line=1)
+        _check_once(field, fields, headers, header)
         fields[field] = i
     for choice in REQUIRED[content]:
         if not any(field in fields for field in choice):
@@ -87,6 +89,12 @@ def lay_out(
     ignored = {same_header(header) for header in (*secret, *(shape.ignore if shape else ()))}
     kept = {header: i for header, i in rest.items() if same_header(header) not in ignored}
     return ColumnLayout(fields, kept, secret)
+
+
+def _check_once(field: str, fields: Mapping[str, int], headers: Sequence[str], header: str) -> None:
+    if field in fields:
+        one = f"map one of them to {field} in columns"
+        raise BrokenFile(f"columns {headers[fields[field]]} and {header} are both read as {field}; {one}", line=1)
 
 
 def require_states(layout: ColumnLayout, headers: Sequence[str], mapping: Mapping[str, str]) -> None:

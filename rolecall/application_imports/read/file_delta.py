@@ -307,8 +307,9 @@ def _shaped_rows(group: InputGroup, raw: Table, zone: ZoneInfo) -> tuple[Table, 
 
 def _without_records(group: InputGroup) -> Table:
     """Return a table for an empty list of records, with a column for each field."""
-    unmapped = [field for field in FIELDS[group.content] if field not in group.columns.values()]
-    return table_of([*group.columns, *unmapped], [])._replace(is_records=True)
+    first = {field: header for header, field in reversed(group.columns.items())}
+    unmapped = [field for field in FIELDS[group.content] if field not in first]
+    return table_of([*first.values(), *unmapped], [])._replace(is_records=True)
 
 
 def _table(group: InputGroup, content: bytes, reader: Reader | None, on_read: OnRead = ignore) -> Table:

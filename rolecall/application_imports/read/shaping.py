@@ -70,6 +70,8 @@ class ShapedTable:
         self.frame = table.frame
         self.ragged = table.ragged
         self.mapping = {same_header(header): field for header, field in mapping.items()}
+        # Whether the files of a group have different headers for a field. A condition may then concern only some files.
+        self.is_mixed = len({*mapping.values()}) < len(mapping)
         self.content = content
         self.is_records = table.is_records
         self.made: dict[str, int] = {}
@@ -141,6 +143,9 @@ class ShapedTable:
                 self._skip_rows(condition)
 
     def _skip_rows(self, condition: RowCondition) -> None:
+        if self.is_mixed and same_header(condition.column) not in map(same_header, self.headers):
+            self.notes.append(f"shape.skipRowsWhere names {condition.column}, which the file does not have")
+            return
         position = self.at(condition.column, "skipRowsWhere")
         self.ragged = [each for each in self.ragged if not _is_skipped(each.row, int(position), condition)]
         if condition.is_past:

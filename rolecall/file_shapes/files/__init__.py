@@ -12,6 +12,7 @@ group_names.py      holders that may be groups
 agreement.py        usernames and groups that several files name in different ways
 references.py       group numbers, nested groups and deleted groups
 unlisted_groups.py  groups that the list of groups does not have
+same_groups.py      groups of one name in several files
 places_of_groups.py places in the names of groups, such as `Clerk: East`
 capitals.py         names that differ only in case
 file_groups.py      the file groups of the connector

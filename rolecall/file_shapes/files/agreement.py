@@ -161,6 +161,9 @@ def leave_out_repeats(files: Sequence[ReadFile]) -> None:
     for file in files:
         if Content.MEMBERSHIPS in own and not has_permissions:
             has_permissions = any(map(read_roles_as_permissions, file.parts[1:]))
+        for part in [each for each in file.parts[1:] if each.content in own & {*_HOLDERS}]:
+            named = ", ".join(part.columns)
+            file.parts[0].evidence.append(f"Another file has the {part.content}; they are not read from {named}")
         file.parts = [part for i, part in enumerate(file.parts) if i == 0 or part.content not in own]
     if any(part.content == Content.USERS for file in files for part in file.parts):
         for file in files:

@@ -118,4 +118,8 @@ def _share(view: View, section: Mapping[str, Any]) -> float:
         if same_header(field) in present and not columns & present:
             # If the columns of the pattern are missing, the reader uses the column that is named like the field.
             wanted = (wanted - columns) | {same_header(field)}
+    # Of several headers for a field, a file has only one.
+    mapped = {same_header(header): field for header, field in section["columns"].items()}
+    found = {mapped[name] for name in wanted & present if name in mapped}
+    wanted -= {name for name in wanted - present if mapped.get(name) in found}
     return len(wanted & present) / len(wanted) if wanted else 0.0

@@ -35,6 +35,7 @@ from rolecall.file_shapes.files.references import (
     ask_for_same_names,
     ask_for_unread_lists,
 )
+from rolecall.file_shapes.files.same_groups import ask_for_same_groups
 from rolecall.file_shapes.files.showing import shown_file
 from rolecall.file_shapes.files.understood import state_unlisted
 from rolecall.file_shapes.files.unlisted_groups import ask_for_unlisted_groups
@@ -97,6 +98,7 @@ def propose(
         leave_out_repeats(every)
         ask_for_groups(every, decided)
         _ask_for_doubts(files, every)
+        ask_for_same_groups(files)
         groups = file_groups(files)
     connector = {"name": "Files", "vendor": template.vendor if template else "", "files": groups}
     is_source = any(group["content"] == Content.IDENTITIES for group in groups)
