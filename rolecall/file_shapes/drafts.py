@@ -1,6 +1,6 @@
 """Manage drafts of the console: propose how to read uploaded files, change the proposal, save it, import the files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -26,7 +26,7 @@ from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.files import Store, Upload
 from rolecall.file_shapes.accounts.statuses import OPPOSITE
 from rolecall.file_shapes.as_access import BY_A_PERSON
-from rolecall.file_shapes.choices import AS_PROPOSED, SEPARATOR
+from rolecall.file_shapes.choices import AS_PROPOSED, LEAVE_OUT, SEPARATOR
 from rolecall.file_shapes.draft_access import Place, decide_access, parts_by_place, section_at
 from rolecall.file_shapes.draft_answers import (
     FIELDS_ASKED,
@@ -196,7 +196,10 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
     if not offered.keys() >= set(changes.answers):
         raise Invalid.on("columns", OUT_OF_DATE)
     chosen = [offered[answer] for answer in changes.answers]
-    if again := decided_again(proposal.files, [(place.file, choice) for place, choice in chosen]):
+    left = {proposal.files[place.file].name for place, choice in chosen if choice.key == LEAVE_OUT}
+    await _leave_out_files(db, id, proposal, left)
+    again = decided_again(proposal.files, [(place.file, choice) for place, choice in chosen])
+    if left or again:
         await propose_again(db, caller, id, store, again)
         return
     for place, columns in changes.fields.items():
@@ -221,6 +224,15 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
     for text in changes.access:
         decide_access(draft.body, proposal, text)
     await _show_again(db, id, draft.body, proposal, store)
+
+
+async def _leave_out_files(db: Db, id: UUID, proposal: ProposalDetail, names: Set[str]) -> None:
+    """Remove files from a draft that has others; `sweep_files` deletes them later."""
+    if not names < {file.name for file in proposal.files}:
+        raise Invalid.on("columns", "The draft has no other file; discard it")
+    await execute(
+        db, "DELETE FROM dry_run_files WHERE dry_run_id = %(id)s AND name = ANY(%(names)s)", id=id, names=[*names]
+    )
 
 
 def _show_answer(part: ContentProposal, choice: ProposedChoice) -> None:

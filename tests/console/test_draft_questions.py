@@ -154,3 +154,43 @@ async def test_rows_with_a_plain_name_can_be_read_as_accounts(administrator: htt
     page = (await administrator.get(draft)).text
     assert "Users <span" in page
     assert "No header names accounts, groups or permissions" not in page
+
+
+async def upload_several(administrator: httpx2.AsyncClient, files: dict[str, str]) -> str:
+    sent = [("files", (name, text.encode())) for name, text in files.items()]
+    answer = await administrator.post("/drafts/new", files=sent, data={"name": "CoreBank"})
+    assert answer.status_code == 303, answer.text
+    return str(answer.headers["location"])
+
+
+async def test_list_without_holders_is_left_out_of_the_draft(administrator: httpx2.AsyncClient, db: Db) -> None:
+    files = {
+        "grants.csv": "User,Entitlement\nada,PAY\nbob,VIEW\nada,VIEW\n",
+        "list.csv": "Entitlement,Text\nPAY,Pay\nVIEW,Look\n",
+    }
+    draft = await upload_several(administrator, files)
+    page = (await administrator.get(draft)).text
+    assert "grants.csv says who has them and needs no such list" in page
+
+    await administrator.post(draft, data={**fields(page), "answer": "1|0|leaveOut|"})
+
+    assert "needs no such list" not in (await administrator.get(draft)).text
+    assert await fetch_value(db, "SELECT array_agg(name) FROM dry_run_files") == ["grants.csv"]
+    groups = "SELECT jsonb_path_query_array(draft, '$.connector.files[*].content') FROM dry_runs"
+    assert await fetch_value(db, groups) == ["permissions"]
+
+
+async def test_answer_keeps_questions_about_other_files_of_the_group(administrator: httpx2.AsyncClient, db: Db) -> None:
+    """Two files of users share a group; the unknown words of both are asked about."""
+    header = "login,name,status\nada{0},Ada Byron,Active\nbob{0},Bob Kahn,Inactive\ncy{0},Cy Dee,{1}\n"
+    files = {f"{word}.csv": header.format(n, word) for n, word in enumerate(("Qx", "Qy"))}
+    draft = await upload_several(administrator, files)
+    open = "SELECT draft #> '{connector,files,0,shape,openQuestions}' FROM dry_runs"
+    assert await fetch_value(db, open) == ["status: what does Qx mean?", "status: what does Qy mean?"]
+
+    await administrator.post(draft, data={"answer": "0|0|values.Active.Qx|No"})
+    left = await fetch_value(db, open)
+    await administrator.post(draft, data={"answer": "1|0|values.Active.Qy|No"})
+
+    assert left == ["status: what does Qy mean?"]
+    assert await fetch_value(db, open) is None

@@ -19,6 +19,7 @@ from rolecall.file_shapes.columns.meanings import Meaning
 from rolecall.file_shapes.files.own_headers import resolve_headers
 from rolecall.file_shapes.grants import (
     access,
+    catalogues,
     grants_by_kind,
     group_permissions,
     groups_with_members,
@@ -66,6 +67,7 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
     access.find_permissions,
     access.find_memberships,
     grants_by_kind.find_grants_by_kind,
+    catalogues.find_catalogue,
     access.find_groups,
     groups_with_members.find_group_columns,
     group_permissions.find_permissions_of_groups,

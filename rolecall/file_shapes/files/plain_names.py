@@ -1,14 +1,19 @@
-"""Ask whether rows with a name are groups if nothing in the files says so: they may be products, servers or tickets."""
+"""Ask what rows with a name are if nothing in the files says that they are groups.
+
+They may be products, servers or tickets, or permissions that nobody is said to have.
+"""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 
+from rolecall.applications.file_shape import columns_in
 from rolecall.applications.model import Content
 from rolecall.file_shapes.cells.groups_held import values_of
-from rolecall.file_shapes.choices import AS_PROPOSED, CONTENT
+from rolecall.file_shapes.choices import AS_PROPOSED, CONTENT, LEAVE_OUT
 from rolecall.file_shapes.columns.header_names import names_of
 from rolecall.file_shapes.columns.header_words import OF_GROUPS
 from rolecall.file_shapes.files.read_files import ReadFile
+from rolecall.file_shapes.grants.catalogues import lists_permissions
 from rolecall.file_shapes.grants.matrix_rows import are_roles
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
@@ -33,10 +38,14 @@ def ask_for_groups(files: Sequence[ReadFile], chosen: Collection[str]) -> None:
     for file in files:
         part = file.parts[0] if len(file.parts) == 1 else None
         is_open = part is not None and part.content == Content.GROUPS and file.sample.name not in chosen
-        if not file.view or not part or not is_open or named & _values(file.view):
+        if not file.view or not part or not is_open:
             continue
-        if not _says_groups(file, file.view, part):
-            _ask(file.view, part)
+        if named & _values(file.view):
+            continue
+        if lists_permissions(file.view, part):
+            _ask_for_catalogue(files, file.view, part)
+        elif not _says_groups(file, file.view, part):
+            _ask(file.view, part, _leaving_out(files, "Neither: leave the file out"))
 
 
 def _named_groups(files: Sequence[ReadFile]) -> set[str]:
@@ -67,7 +76,7 @@ def _says_groups(file: ReadFile, view: View, part: Part) -> bool:
     return is_named or any(OF_GROUPS.union(_OF_GROUPS).intersection(names_of(header)) for header in headers)
 
 
-def _ask(view: View, part: Part) -> None:
+def _ask(view: View, part: Part, leaving_out: Sequence[ProposedChoice]) -> None:
     header = part.fields["Group"].header
     first = ", ".join(view.by_header[header].distinct[:3])
     text = (
@@ -77,5 +86,36 @@ def _ask(view: View, part: Part) -> None:
     choices = [
         ProposedChoice("Groups or roles", "Username", AS_PROPOSED),
         ProposedChoice("Accounts", CONTENT, Content.USERS),
+        *leaving_out,
     ]
     part.questions = [OpenQuestion(text, choices), *part.questions]
+
+
+def _leaving_out(files: Sequence[ReadFile], label: str) -> list[ProposedChoice]:
+    """Return the choice to leave a file out, if there are others."""
+    return [ProposedChoice(label, LEAVE_OUT, "")] if len({file.sample.name for file in files}) > 1 else []
+
+
+def _ask_for_catalogue(files: Sequence[ReadFile], view: View, part: Part) -> None:
+    """Ask whether to import permissions without holders as groups. If another file grants them, advise against it."""
+    named = [view.by_header[header] for header in columns_in(part.origin("Group") or "")]
+    first = ", ".join(named[-1].distinct[:3])
+    grants = next((file for file in files if file.view is not view and _grants(file, {*named[-1].distinct})), None)
+    text = f"The rows list permissions, such as {first}, and no column names who has them. What are they?"
+    if grants:
+        text += f" {grants.sample.name} says who has them and needs no such list."
+    choices = [
+        ProposedChoice("A catalogue of entitlements: import them as groups", "Username", AS_PROPOSED),
+        *_leaving_out(files, "Leave the file out"),
+    ]
+    if len(choices) == 1:
+        text += " If accounts are granted these permissions, import the file that says so instead."
+    part.questions = [OpenQuestion(text, choices[::-1] if grants else choices), *part.questions]
+
+
+def _grants(file: ReadFile, names: Set[str]) -> bool:
+    """Return whether a file grants at least half of these permissions, or names as many of them alone."""
+    parts = [part for part in file.parts if file.view and part.content == Content.PERMISSIONS]
+    headers = [header for part in parts for header in columns_in(part.origin("Permission") or "{?}")]
+    found = [file.view.by_header[header] for header in headers if file.view and header in file.view.by_header]
+    return any(2 * len(names & {*each.distinct}) >= min(len(names), len(each.distinct)) > 0 for each in found)

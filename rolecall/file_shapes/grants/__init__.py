@@ -9,6 +9,7 @@ places.py              where a role or permission applies
 objects.py             the object of a permission, such as a folder, a mailbox or a table
 members.py             records of groups with an inner list of members
 grants_by_kind.py      grants to users and groups, if no header names access
+catalogues.py          lists of permissions without holders
 group_permissions.py   what groups may do
 group_lists.py         lists of groups in JSON
 groups_with_members.py groups that list their members
