@@ -20,6 +20,11 @@ JSON = "json"
 _MOST_SHOWN = 5
 
 
+_SEPARATORS = {
+    ";": "a semicolon", ",": "a comma", "|": "a bar", ":": "a colon", "::": "two colons", "\n": "a line break",
+    "/": "a slash", "~": "a tilde", "+": "a plus sign", "\t": "a tab", " ": "a space", "  ": "several spaces",
+    "]": "a closing bracket",
+}  # fmt: skip
 _CONDITION_KEYS = {
     "is_": "is",
     "is_not": "isNot",
@@ -179,6 +184,11 @@ _FILTER = re.compile(r"([a-z]+)(?:\((.*)\))?")
 # Headers may contain bars, such as Status(Enabled|Disabled): a bar is a separator only before the name of a filter.
 _BAR = re.compile(rf"\|(?=\s*(?:{'|'.join(FILTERS)})\s*(?:[(|]|$))")
 _UNKNOWN = re.compile(r"\|\s*([a-z]+(?:\([^()]*\))?)\s*(?=\||$)")
+
+
+def separated_by(separator: str) -> str:
+    """Say how the values of a cell are separated, such as `separated by a semicolon`."""
+    return "as a list" if separator == JSON else f"separated by {_SEPARATORS.get(separator, separator)}"
 
 
 def pattern_parts(pattern: str) -> list[str | Placeholder]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rolecall.applications.file_shape import columns_in
+from rolecall.applications.file_shape import columns_in, separated_by
 from rolecall.applications.model import Content
 from rolecall.file_shapes.columns.header_names import names_of, words_of
 from rolecall.file_shapes.columns.header_words import HELD
@@ -212,8 +212,3 @@ def login_behind_name(values: Sequence[str]) -> str:
         if values and all(re.fullmatch(pattern, value) for value in values):
             return f"|after({brackets[0]})|before({brackets[1]})"
     return ""
-
-
-def separated_by(separator: str) -> str:
-    names = {";": "a semicolon", ",": "a comma", "#": "#", "|": "a bar", ":": "a colon", "\n": "a line break"}
-    return f"separated by {names[separator]}" if separator in names else "as a list"

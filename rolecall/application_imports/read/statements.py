@@ -16,7 +16,7 @@ from rolecall.application_imports.read.rows import FileRows
 from rolecall.application_imports.read.sources import InputGroup
 from rolecall.application_imports.read.table import Table
 from rolecall.application_imports.read.unlisted import derived_in_words
-from rolecall.applications.file_shape import ANY_OTHER, JSON, FileShape, columns_in
+from rolecall.applications.file_shape import ANY_OTHER, JSON, FileShape, columns_in, separated_by
 from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import counted, some_of
@@ -207,8 +207,7 @@ def _values(table: ReadTable) -> Iterator[str]:
 
 def _split(table: ReadTable) -> Iterator[str]:
     for column, separator in table.shape.split.items():
-        how = "as a list" if separator == JSON else f"separated by {separator!r}"
-        yield f"A cell of {column} has several values, {how}"
+        yield f"A cell of {column} has several values, {separated_by(separator)}"
         if separator == JSON and (example := _keyed_example(table, column)):
             yield f"Each value in {column} is read with its name before it, as in {example}"
 

@@ -8,13 +8,13 @@ import msgspec
 
 from rolecall.application_imports.read.shaping import columns_named
 from rolecall.applications.field_words import ACTIVE
-from rolecall.applications.file_shape import ANY_OTHER, FileShape, columns_in
+from rolecall.applications.file_shape import ANY_OTHER, FileShape, columns_in, separated_by
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import fold
 from rolecall.file_shapes.cells.values import question_about, read_rows
 from rolecall.file_shapes.choices import SKIP_ROWS
 from rolecall.file_shapes.columns.meanings import Meaning
-from rolecall.file_shapes.parts import Part, View, separated_by
+from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.shapes import ProposedChoice
 
 _LEAST = 0.5

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rolecall.applications.file_shape import ANY_OTHER, JSON, columns_in
+from rolecall.applications.file_shape import ANY_OTHER, JSON, columns_in, separated_by
 from rolecall.applications.model import Content
 from rolecall.file_shapes.accounts.holders import about_people, is_about_users
 from rolecall.file_shapes.accounts.kinds import fields_of_grants, kind_column, share_column, skip_groups
@@ -18,20 +18,22 @@ from rolecall.file_shapes.cells.groups_held import (
     use_login,
     use_varied,
 )
-from rolecall.file_shapes.cells.row_keys import ask_for_row_key, names_grant, use_named_permission
+from rolecall.file_shapes.cells.row_keys import ask_for_row_key, use_named_permission
 from rolecall.file_shapes.cells.slashes import split_slashes
 from rolecall.file_shapes.choices import AS_PROPOSED, SKIP_ROWS
-from rolecall.file_shapes.columns.header_names import names_caretaker, names_level, names_of, words_of
-from rolecall.file_shapes.columns.header_words import OF_GROUPS, OTHER_PEOPLE, SCOPES
+from rolecall.file_shapes.columns.header_names import names_caretaker, names_of, words_of
+from rolecall.file_shapes.columns.header_words import OF_GROUPS, SCOPES
 from rolecall.file_shapes.columns.meanings import Meaning
 from rolecall.file_shapes.columns.profiles import Profile
 from rolecall.file_shapes.grants.conditions import read_conditions
 from rolecall.file_shapes.grants.denials import ask_for_unread_ticks, read_access, skip_denied
 from rolecall.file_shapes.grants.group_lists import ask_if_roles, name_of_groups
-from rolecall.file_shapes.grants.held import has_keys_of_grants, says_granted, with_users, without_grants
+from rolecall.file_shapes.grants.held import has_keys_of_grants, with_users, without_grants
 from rolecall.file_shapes.grants.matrices import GRANTED
 from rolecall.file_shapes.grants.objects import add_inner_place, find_object, tell_apart
-from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
+from rolecall.file_shapes.grants.parallel_lists import split_places
+from rolecall.file_shapes.grants.repeated_people import ask_if_names, use_repeated_people
+from rolecall.file_shapes.parts import Part, View, add_list, without_prefix
 from rolecall.file_shapes.shapes import ProposedChoice
 
 # A file with more columns than this is not read as a list of groups, unless `name_of_groups` recognizes it.
@@ -100,7 +102,7 @@ def find_permissions(view: View) -> list[Part]:
     role, listed = _name_of_roles(view, fields), fields.get("Group")
     if (named := name_of_groups(view) or role) and "Permission" in fields:
         fields = {"Group": named, "Permission": fields["Permission"]}
-    is_repeated = _use_repeated_people(view, fields, "Permission")
+    is_repeated = use_repeated_people(view, fields, "Permission")
     if fields.get("Permission") is None or not {"Username", "Group"} & fields.keys():
         return []
     is_about_accounts = is_about_users(view) and not is_repeated and not kind_column(view)
@@ -129,8 +131,10 @@ def find_permissions(view: View) -> list[Part]:
     part = read_conditions(view, Part(Content.PERMISSIONS, fields, shape, 0.85, evidence))
     if role and listed:
         _ask_for_inner_roles(part, listed.header)
-    _ask_for_pairs(view, part)
+    split_places(view, part)
     ask_for_row_key(view, part)
+    if is_repeated:
+        ask_if_names(view, part)
     ask_for_commas(view, part, permission)
     ask_for_unread_ticks(view, part)
     skip_no_groups(part, permission, "permission")
@@ -158,29 +162,6 @@ def _ask_for_inner_roles(part: Part, header: str) -> None:
     text = f"{header} lists the roles that a role includes. Nested roles are not read. Import without them?"
     choice = ProposedChoice("Yes, without them", "Permission", AS_PROPOSED)
     part.ask(text, choice)
-
-
-def _ask_for_pairs(view: View, part: Part) -> None:
-    """Ask about two columns whose lists may be parallel (first value with first value): a shape cannot read these."""
-    permission = view.by_header[part.fields["Permission"].header]
-    for field in ("Header", "Section", "Group"):
-        other = view.by_header[part.fields[field].header] if field in part.fields else None
-        if other and other is not permission and (sign := _common_separator(permission, other)):
-            text = (
-                f"{permission.header} and {other.header} list values, separated by {sign!r}. "
-                "Does every value of one apply to every value of the other? If not, export one row for each pair."
-            )
-            part.ask(text)
-
-
-def _common_separator(one: Profile, other: Profile) -> str | None:
-    """Return a separator that both columns contain equally often in every row; None if there is none."""
-    # Multivalue databases write a closing bracket between values.
-    for sign in ("::", ";", "|", "\n", "]"):
-        counts = [(a.count(sign), b.count(sign)) for a, b in zip(one.cells, other.cells, strict=True)]
-        if any(a for a, _ in counts) and all(a == b for a, b in counts):
-            return sign
-    return None
 
 
 def _with_users_and_roles(view: View, part: Part, role: Meaning | None) -> list[Part]:
@@ -256,39 +237,9 @@ def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
         fields["Username"] = Meaning(named.header, "Username", 0.6, f"{active.header} says which names are active")
 
 
-def _use_repeated_people(view: View, fields: dict[str, Meaning], held: str) -> bool:
-    """If no column names the holders, read an employee ID or e-mail address as the username.
-
-    Do so only if it repeats, or if a column such as Granted Date shows that the rows are grants, and if no other column
-    identifies each row. Return whether the username was found.
-    """
-    holders = {"Username", "Group"} - {held}
-    if holders & fields.keys() or held not in fields:
-        return False
-    people, are_grants = view.fields(Content.USERS, [fields[held].header]), says_granted(view)
-    for field in ("Employee ID", "Email"):
-        found = people.get(field)
-        column = view.by_header[found.header] if found and found.score > _SURE else None
-        known = [fields[held].header, *([column.header] if column and are_grants else [])]
-        is_other = column is None or _names_rows(view, known)
-        if found and column and column.is_filled and (not column.is_unique or are_grants) and not is_other:
-            why = "the rows are grants" if column.is_unique else f"several rows have the same {found.header}"
-            fields["Username"] = Meaning(found.header, "Username", 0.6, why)
-            return True
-    return False
-
-
-def _names_rows(view: View, known: Sequence[str]) -> bool:
-    """Return whether a column other than those in `known` identifies each row by a login, an ID or an address."""
-    others = [each for each in view.profiles if each.header not in known and each.is_unique and each.is_filled]
-    others = [each for each in others if not (names_grant(each) or names_level(each.header))]
-    others = [each for each in others if not words_of(each.header) & OTHER_PEOPLE]
-    return any(each.is_login or each.is_opaque or each.emails == 1 for each in others)
-
-
 def find_memberships(view: View) -> list[Part]:
     fields = fields_of_grants(view, Content.MEMBERSHIPS)
-    is_repeated = _use_repeated_people(view, fields, "Group")
+    is_repeated = use_repeated_people(view, fields, "Group")
     if not {"Username", "Group"} <= fields.keys() or name_of_groups(view) or (is_about_users(view) and not is_repeated):
         return []
     if about_people(view) and (has_realms(view) or names_caretaker(fields["Group"].header)):
@@ -317,6 +268,8 @@ def find_memberships(view: View) -> list[Part]:
     without_prefix(view, fields, shape, evidence)
     part = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
     ask_for_other_groups(view, part, group)
+    if is_repeated:
+        ask_if_names(view, part)
     add_realms(view, part)
     split_slashes(part, group)
     ask_for_commas(view, part, group)

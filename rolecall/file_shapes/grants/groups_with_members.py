@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from rolecall.applications.file_shape import JSON
+from rolecall.applications.file_shape import JSON, separated_by
 from rolecall.applications.model import Content
 from rolecall.file_shapes.accounts.directory import groups_in, people_in, placeholders
 from rolecall.file_shapes.accounts.holders import agree_on_username, find_users
@@ -13,7 +13,7 @@ from rolecall.file_shapes.columns.header_names import is_known_header, names_of
 from rolecall.file_shapes.columns.meanings import Meaning
 from rolecall.file_shapes.columns.profiles import Profile
 from rolecall.file_shapes.grants.conditions import read_conditions
-from rolecall.file_shapes.parts import Part, View, login_behind_name, separated_by
+from rolecall.file_shapes.parts import Part, View, login_behind_name
 
 _MEMBERS = {
     "member", "members", "uniquemember", "memberuid", "users", "memberlist", "directmembers", "groupmembers",
