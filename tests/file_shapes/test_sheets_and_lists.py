@@ -1,5 +1,6 @@
 """Read workbooks with several sheets and JSON with several lists: the best one first, others if they add contents."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,72 @@ def test_path_into_a_missing_list_is_refused(tmp_path: Path, path: str, problem:
 
     with pytest.raises(BrokenFile, match=problem):
         read_files(tmp_path, [group], {"Users": ['{"items": [{"login": "ada", "a": [{"b": 1}]}]}']})
+
+
+PEOPLE: list[list[object]] = [
+    ["Username", "Name", "Status"],
+    ["ada", "Ada Byron", "Active"],
+    ["bob", "Bob Kahn", "Disabled"],
+]
+MATRIX: list[list[object]] = [["Username", "Create", "Approve", "Delete"], ["ada", "X", "", "X"], ["bob", "X", "X", ""]]
+
+
+def test_matrix_on_the_second_sheet_is_read_beside_the_users(tmp_path: Path) -> None:
+    found = imported(tmp_path, book=workbook(PEOPLE, MATRIX))
+
+    assert (found.active, found.inactive) == ({"ada"}, {"bob"})
+    assert found.permissions == {
+        ("ada", "", "", "Create"), ("ada", "", "", "Delete"), ("bob", "", "", "Create"), ("bob", "", "", "Approve"),
+    }  # fmt: skip
+
+
+def test_matrix_of_other_users_on_the_second_sheet_is_not_read(tmp_path: Path) -> None:
+    others: list[list[object]] = [MATRIX[0], ["zoe", "X", "", "X"], ["yan", "X", "X", ""]]
+
+    (file,) = proposed(tmp_path, book=workbook(PEOPLE, others)).files
+
+    assert [part.content for part in file.contents] == ["users"]
+    assert any("Not read: sheet Sheet 2" in line for line in file.evidence)
+
+
+def test_matrix_with_sections_may_have_users_below_a_blank_cell(tmp_path: Path) -> None:
+    rows: list[list[object]] = [
+        ["", "Bills", "", "Pay", ""], ["User", "View", "Edit", "View", "Edit"], ["ada", "X", "", "X", ""],
+        ["bob", "", "X", "", ""],
+    ]  # fmt: skip
+
+    found = imported(tmp_path, book=workbook(PEOPLE, rows))
+
+    assert found.rows("permissions", "username", "section", "permission") == [
+        ("ada", "Bills", "View"), ("ada", "Pay", "View"), ("bob", "Bills", "Edit"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("memberships", [True, False])
+def test_names_of_groups_in_another_list_become_descriptions_of_their_ids(tmp_path: Path, *, memberships: bool) -> None:
+    people = [{"id": 1, "login": "ada", "name": "Ada Byron"}, {"id": 2, "login": "bob", "name": "Bob Kahn"}]
+    roles = [{"id": 7, "name": "Clerk"}, {"id": 8, "name": "Boss"}]
+    pairs = [{"user_id": 1, "role_id": 7}, {"user_id": 2, "role_id": 7}, {"user_id": 2, "role_id": 8}]
+    inside = [{**each, "role_ids": ids} for each, ids in zip(people, ([7], [7, 8]), strict=True)]
+    lists = {"users": people, "roles": roles, "user_roles": pairs} if memberships else {"users": inside, "roles": roles}
+
+    found = imported(tmp_path, dump=json.dumps(lists))
+
+    first, second = ("1", "2") if memberships else ("ada", "bob")
+    assert found.memberships == {(first, "7"), (second, "7"), (second, "8")}
+    assert found.rows("groups", "group", "description") == [("7", "Clerk"), ("8", "Boss")]
+
+
+def test_list_of_permissions_by_id_is_no_list_of_groups(tmp_path: Path) -> None:
+    files = {
+        "grants": "role_id,permission_id\n7,100\n7,101\n8,101\n",
+        "permissions": "id,name\n100,Create\n101,Approve\n",
+        "roles": "id,name\n7,Clerk\n8,Boss\n",
+    }
+
+    assert [file.problem for file in proposed(tmp_path, **files).files] == [
+        None,
+        "its rows name neither accounts nor who has access, and roles already has groups; leave this file out, or "
+        "import it as a separate application",
+        None,
+    ]

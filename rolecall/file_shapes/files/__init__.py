@@ -3,6 +3,7 @@
 proposing.py        proposals in a child process with limits
 faulty_files.py     unexpected exceptions, as problems of the files that raised them
 proposals.py        the connector for several files together
+other_places.py     other sheets and lists that are read too
 read_files.py       the state of a file during a proposal
 by_template.py      the file group of a connector template that fits a file
 contents.py         which contents a file has, and the shape of each

@@ -117,15 +117,12 @@ def _usernames(file: ReadFile, part: Part) -> set[str]:
 
 
 def agree_on_groups(files: Sequence[ReadFile]) -> None:
-    """Read the names of groups from the column that memberships refer to, for example a path."""
-    named = {
-        value
-        for file in files
-        for part in file.parts
-        if part.content == Content.MEMBERSHIPS and file.view
-        for header in part.columns_of_groups
-        for value in values_of(file.view.by_header[header], part.shape.get("split", {}).get(header))
-    } - {""}
+    """Read the names of groups from the column that memberships refer to, for example a path.
+
+    If no memberships name groups, use the permissions of groups.
+    """
+    memberships = _named_groups(files, Content.MEMBERSHIPS)
+    named = memberships or _named_groups(files, Content.PERMISSIONS)
     for file in files:
         for part in file.parts:
             if part.content != Content.GROUPS or file.view is None or not named or "Group" not in part.fields:
@@ -134,11 +131,25 @@ def agree_on_groups(files: Sequence[ReadFile]) -> None:
             fits = [each for each in file.view.profiles if each.is_unique and named.intersection(each.distinct)]
             fits.sort(key=lambda each: -len(named.intersection(each.distinct)))
             if fits and not named.intersection(file.view.by_header[group.header].distinct):
-                why = "the memberships refer to its values"
+                source = "memberships" if memberships else "permissions"
+                why = f"the {source} refer to its values"
                 part.fields = {field: each for field, each in part.fields.items() if each.header != fits[0].header}
                 part.fields["Group"] = msgspec.structs.replace(group, header=fits[0].header, evidence=why)
                 if is_counted(fits[0]):
-                    ask_for_ids(part, fits[0].header, group.header)
+                    ask_for_ids(part, fits[0].header, group.header, source)
+
+
+def _named_groups(files: Sequence[ReadFile], content: Content) -> set[str]:
+    """Return the groups that a content of these files names."""
+    return {
+        value
+        for file in files
+        for part in file.parts
+        if part.content == content and file.view
+        for header in part.columns_of_groups
+        if header in file.view.by_header
+        for value in values_of(file.view.by_header[header], part.shape.get("split", {}).get(header))
+    } - {""}
 
 
 def _follow_username(users: Part, other: Part) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from rolecall.application_imports.read.columns import ALIASES
 from rolecall.applications.model import Content, same_header
 from rolecall.file_shapes.accounts.holders import OVERLAP
+from rolecall.file_shapes.choices import LEAVE_OUT
 from rolecall.file_shapes.files.read_files import ReadFile
 from rolecall.file_shapes.parts import DOUBTFUL
 
@@ -37,6 +38,7 @@ def file_groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
             file.group = known["name"]
         else:
             file.problem = _problem(file, first[content])
+            file.parts[0].questions = []
     return [groups[content] for content in dict.fromkeys(file.parts[0].content for file in filled)]
 
 
@@ -53,6 +55,11 @@ def _problem(file: ReadFile, known: ReadFile) -> str:
         return (
             f"its rows are not recognized as accounts, groups or access, and another file has the {content}; give its "
             "columns names such as Username, Group and Permission, or import without this file"
+        )
+    if any(choice.key == LEAVE_OUT for asked in file.parts[0].questions for choice in asked.choices):
+        return (
+            f"its rows name neither accounts nor who has access, and {known.sample.name} already has {content}; leave "
+            "this file out, or import it as a separate application"
         )
     assert known.view
     columns = [header for header in known.view.table.headers if header in known.parts[0].columns]
@@ -128,6 +135,8 @@ def _merge(known: dict[str, Any], other: dict[str, Any], mixed: dict[str, str] |
     ]
     derives = [shape.pop("deriveUsers", False) for shape in shapes]
     if shapes[0] != shapes[1] or known["encoding"] != other["encoding"]:
+        return False
+    if any(other["columns"].get(header, field) != field for header, field in known["columns"].items()):
         return False
     if known["columns"] != other["columns"]:
         columns = {**_without_aliases(known["columns"]), **_without_aliases(other["columns"])}

@@ -10,7 +10,7 @@ from rolecall.applications.file_shape import columns_in
 from rolecall.applications.model import Content
 from rolecall.file_shapes.cells.groups_held import values_of
 from rolecall.file_shapes.choices import AS_PROPOSED, CONTENT, LEAVE_OUT
-from rolecall.file_shapes.columns.header_names import names_of
+from rolecall.file_shapes.columns.header_names import names_of, words_of
 from rolecall.file_shapes.columns.header_words import OF_GROUPS
 from rolecall.file_shapes.files.read_files import ReadFile
 from rolecall.file_shapes.grants.catalogues import lists_permissions
@@ -18,6 +18,8 @@ from rolecall.file_shapes.grants.matrix_rows import are_roles
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
+# The confidence in groups if a list has permissions that another file grants.
+_UNLIKELY = 0.4
 # Headers that may name anything.
 _ANYTHING = {"name", "displayname", "cn", "title", "label", "id", "key"}
 _GROUPS = re.compile(
@@ -42,7 +44,7 @@ def ask_for_groups(files: Sequence[ReadFile], chosen: Collection[str]) -> None:
             continue
         if named & _values(file.view):
             continue
-        if lists_permissions(file.view, part):
+        if lists_permissions(file.view, part) or _granting(files, file.view):
             _ask_for_catalogue(files, file.view, part)
         elif not _says_groups(file, file.view, part):
             _ask(file.view, part, _leaving_out(files, "Neither: leave the file out"))
@@ -100,9 +102,11 @@ def _ask_for_catalogue(files: Sequence[ReadFile], view: View, part: Part) -> Non
     """Ask whether to import permissions without holders as groups. If another file grants them, advise against it."""
     named = [view.by_header[header] for header in columns_in(part.origin("Group") or "")]
     first = ", ".join(named[-1].distinct[:3])
-    grants = next((file for file in files if file.view is not view and _grants(file, {*named[-1].distinct})), None)
+    grants = _granting(files, view)
     text = f"The rows list permissions, such as {first}, and no column names who has them. What are they?"
     if grants:
+        # Another list of groups is more likely to be one.
+        part.confidence = _UNLIKELY
         text += f" {grants.sample.name} says who has them and needs no such list."
     choices = [
         ProposedChoice("A catalogue of entitlements: import them as groups", "Username", AS_PROPOSED),
@@ -113,9 +117,21 @@ def _ask_for_catalogue(files: Sequence[ReadFile], view: View, part: Part) -> Non
     part.questions = [OpenQuestion(text, choices[::-1] if grants else choices), *part.questions]
 
 
+def _granting(files: Sequence[ReadFile], view: View) -> ReadFile | None:
+    """Return another file that grants at least half of the permissions in a list, by their names or IDs, or None."""
+    names = [{*each.distinct} for each in view.profiles if _names_permission(each.header) or each.is_unique]
+    others = [file for file in files if file.view is not view]
+    return next((file for file in others if any(_grants(file, each) for each in names)), None)
+
+
 def _grants(file: ReadFile, names: Set[str]) -> bool:
-    """Return whether a file grants at least half of these permissions, or names as many of them alone."""
-    parts = [part for part in file.parts if file.view and part.content == Content.PERMISSIONS]
-    headers = [header for part in parts for header in columns_in(part.origin("Permission") or "{?}")]
+    """Return whether at least half of the permissions of a file are among these names, or the other way round."""
+    parts = [part for part in file.parts if part.content == Content.PERMISSIONS and part.origin("Permission")]
+    headers = [header for part in parts for header in columns_in(part.origin("Permission") or "")]
     found = [file.view.by_header[header] for header in headers if file.view and header in file.view.by_header]
+    found = [each for each in found if _names_permission(each.header)]
     return any(2 * len(names & {*each.distinct}) >= min(len(names), len(each.distinct)) > 0 for each in found)
+
+
+def _names_permission(header: str) -> bool:
+    return bool(words_of(header) & {"permission", "permissions", "privilege", "privileges", "entitlement", "right"})

@@ -24,6 +24,7 @@ from rolecall.file_shapes.files.capitals import ask_for_capitals, ask_for_capita
 from rolecall.file_shapes.files.contents import parts_of
 from rolecall.file_shapes.files.file_groups import file_groups
 from rolecall.file_shapes.files.group_names import ask_for_group_names
+from rolecall.file_shapes.files.other_places import choose_others, left_beside
 from rolecall.file_shapes.files.places_of_groups import ask_for_places_of_groups
 from rolecall.file_shapes.files.plain_names import ask_for_groups
 from rolecall.file_shapes.files.read_files import ReadFile, place_of
@@ -41,11 +42,10 @@ from rolecall.file_shapes.files.understood import state_unlisted
 from rolecall.file_shapes.files.unlisted_groups import ask_for_unlisted_groups
 from rolecall.file_shapes.parts import view_of
 from rolecall.file_shapes.shapes import ProposalDetail
-from rolecall.file_shapes.tables.headers import known_words
 from rolecall.file_shapes.tables.nulls import without_nulls
 from rolecall.file_shapes.tables.recognize import recognize
 from rolecall.file_shapes.tables.sample import Sample
-from rolecall.file_shapes.tables.sample_table import Decided, SampleTable, Unreadable
+from rolecall.file_shapes.tables.sample_table import Decided, Unreadable
 
 
 class Chosen(Decided, frozen=True):
@@ -87,7 +87,7 @@ def propose(
     if template:
         groups = _by_template(files, template)
     else:
-        _choose_others(files)
+        choose_others(files)
         every = [each for file in files for each in (file, *file.others)]
         decided = [name for name, each in chosen.items() if each.content]
         read_grants_as_memberships(every, decided)
@@ -155,57 +155,6 @@ def _name_missing_pages(files: Sequence[ReadFile]) -> None:
         table.evidence.insert(0, f"{why}. Export all pages: an import removes the records that are not in the files")
 
 
-def _choose_others(files: Sequence[ReadFile]) -> None:
-    """Also read other sheets and lists with known headers, if no file gives their contents yet.
-
-    Do not do so for a file of people. List the unread ones in the evidence.
-    """
-    taken = {part.content for file in files for part in file.parts}
-    for file in files:
-        kept, left = [], []
-        for other in file.others:
-            assert other.view
-            new = [part for part in other.parts if part.content not in taken]
-            is_sure = known_words(other.view.table.headers) > 1 and not other.view.table.is_doubtful
-            if file.parts[0].content == Content.IDENTITIES or not is_sure or new != other.parts:
-                left.append(other)
-                continue
-            taken.update(part.content for part in new)
-            kept.append(other)
-        file.others, file.left = kept, left
-        if file.view:
-            found = file.view.table
-            read = {found.sheet, *(other.view.table.sheet for other in kept if other.view)}
-            unread = [name for name in found.sheets if name not in read] if found.sheet else []
-            found.evidence += [*map(_read_too, kept), *_not_read(left, unread), *_inner_lists(found)]
-            found.beside |= _left_beside(left, unread)
-
-
-def _read_too(other: ReadFile) -> str:
-    contents = " and ".join(part.content for part in other.parts)
-    return f"{place_of(other)} gives {contents}"
-
-
-def _not_read(others: Sequence[ReadFile], sheets: Sequence[str]) -> list[str]:
-    if not others and not sheets:
-        return []
-    lists = [f"{place_of(each)} ({len(each.view.table.rows):,})" for each in others if each.view and not sheets]
-    named = ", ".join([*lists, *(f"sheet {name}" for name in sheets)])
-    return [f"Not read: {named}. Choose one of them to read it instead, or import it as a separate application"]
-
-
-def _left_beside(others: Sequence[ReadFile], sheets: Sequence[str]) -> dict[str, str]:
-    """Map each unread sheet or list to its first headers, or to an empty string if these are not known."""
-    left = {place_of(each): ", ".join(each.view.table.headers[:5]) for each in others if each.view}
-    return {**{f"sheet {name}": "" for name in sheets}, **left}
-
-
-def _inner_lists(found: SampleTable) -> list[str]:
-    """Describe the lists inside records that could be read instead."""
-    inner = [path for path in found.choices if path.startswith(f"{found.records or ''}[].")]
-    return [f"Each record has lists inside: {', '.join(inner[:5])}. Choose one to read its entries"] if inner else []
-
-
 def _by_template(files: Sequence[ReadFile], template: Template) -> list[dict[str, Any]]:
     """Assign each file to a file group of the template.
 
@@ -215,7 +164,7 @@ def _by_template(files: Sequence[ReadFile], template: Template) -> list[dict[str
         if file.view is None:
             continue
         # A template decides what is read, so other sheets and lists are not read.
-        file.view.table.beside |= _left_beside(file.others, [])
+        file.view.table.beside |= left_beside(file.others, [])
         file.others = []
         group = choose_group(file.view, template.files)
         file.group = group["name"] if group else None

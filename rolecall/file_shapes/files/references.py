@@ -68,10 +68,10 @@ def _refers(column: Profile, number: Profile) -> bool:
     return len(set(column.distinct) & set(number.distinct)) >= _MOSTLY * len(column.distinct)
 
 
-def ask_for_ids(groups: Part, id: str, name: str) -> None:
-    """Keep the names of groups as descriptions, and ask whether to name the groups by their IDs, as memberships do."""
+def ask_for_ids(groups: Part, id: str, name: str, source: str) -> None:
+    """Keep the names of groups as descriptions, and ask whether to name the groups by their IDs, as `source` does."""
     groups.fields["Description"] = Meaning(name, "Description", 0.8, f"it names the groups, and {id} identifies them")
-    text = f"The memberships name groups by {id}, not by {name}. Name the groups by {id}, with {name} as description?"
+    text = f"The {source} name groups by {id}, not by {name}. Name the groups by {id}, with {name} as description?"
     choice = ProposedChoice(f"Yes, by {id}", "Username", AS_PROPOSED)
     groups.ask(text, choice)
 

@@ -48,7 +48,9 @@ def lists_permissions(view: View, part: Part) -> bool:
 def _permission(view: View) -> Profile | None:
     """Return the column with the names of the permissions: rather texts than numbers."""
     named = [each for each in view.profiles if _HEADERS.intersection(names_of(each.header)[:1])]
-    if not named and words_of((view.table.records or "").rpartition(".")[2]) & _LISTS:
+    # Objects and lists inside the records may name holders.
+    is_flat = not any(each.is_list or each.is_object for each in view.profiles)
+    if not named and is_flat and words_of((view.table.records or "").rpartition(".")[2]) & _LISTS:
         found = {names_of(each.header)[0]: each for each in reversed(view.profiles) if names_of(each.header)}
         named = [found[name] for name in _IN_LISTS if name in found]
     filled = [each for each in named if each.is_filled and not (each.ticks or each.is_list)]

@@ -34,9 +34,10 @@ def _joined(above: Sequence[str], below: Sequence[str]) -> list[str] | None:
     for title, name in pairs:
         section = title or section
         merged += bool(name and not title)
-        if not (title or (name and section)):
+        if not (title or name):
             return None
-        headers.append(f"{section}{SEPARATOR}{name}" if name else title)
+        # The first columns, such as User, may have no section.
+        headers.append(f"{section}{SEPARATOR}{name}" if name and section else name or title)
         section = section if name else ""
     headers = _without_first_section(headers)
     plain = [header for header in headers if SEPARATOR not in header]
