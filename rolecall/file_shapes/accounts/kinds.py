@@ -86,6 +86,10 @@ class Kinds(Profile):
     def _is_group(self, value: str) -> bool:
         if self.is_flag:
             return YES_NO.get(fold(value)) is True
+        # The actor of a role, such as atlassian-user-role-actor, is a user.
+        words = words_of(value)
+        if "user" in words and "role" in words and "group" not in words:
+            return False
         return bool(_GROUPS.search(_SERVICE.sub("", value))) or (self.is_coded and value in ("G", "R"))
 
     @cached_property

@@ -55,6 +55,11 @@ def parts_of(view: View, content: Content | None = None) -> list[Part]:
     return [_finished(view, part) for part in found]
 
 
+def groups_named(view: View, name: Meaning) -> list[Part]:
+    """Return the groups of a list whose names are in the column of `name`."""
+    return [_finished(view, Part(Content.GROUPS, view.fields_of_groups(name), {}, name.score, [name.evidence]))]
+
+
 _RULES: tuple[Callable[[View], list[Part]], ...] = (
     veza.find_payload,
     keyed_lists.find_keyed_lists,
@@ -64,6 +69,7 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
     access.find_postgres_roles,
     access.find_sap_authorizations,
     members.find_inner_members,
+    members.find_inner_holders,
     groups_with_members.find_groups_with_members,
     access.find_permissions,
     access.find_memberships,

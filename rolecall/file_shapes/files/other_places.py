@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from rolecall.applications.model import Content
 from rolecall.file_shapes.accounts.holders import OVERLAP, overlap
 from rolecall.file_shapes.columns.header_names import names_of
+from rolecall.file_shapes.columns.meanings import Meaning
 from rolecall.file_shapes.columns.profiles import Profile
-from rolecall.file_shapes.files.contents import parts_of
+from rolecall.file_shapes.files.contents import groups_named
 from rolecall.file_shapes.files.read_files import ReadFile, place_of
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.tables.headers import known_words
@@ -78,8 +79,9 @@ def _read_names(files: Sequence[ReadFile], taken: set[Content]) -> None:
     ids = [column for file in files for each in (file, *file.others) for column in _ids_of_groups(each)]
     for file in files:
         for other in file.left:
-            if other.view and _names_of(other.view, ids):
-                other.parts = parts_of(other.view, Content.GROUPS)
+            if other.view and (column := _names_of(other.view, ids)):
+                why = f"Memberships name groups by IDs, and {column.header} has their names"
+                other.parts = groups_named(other.view, Meaning(column.header, "Group", 0.7, why))
                 file.left.remove(other)
                 file.others.append(other)
                 return
@@ -91,12 +93,12 @@ def _ids_of_groups(file: ReadFile) -> list[Profile]:
     return [each for each in found if each.is_opaque]
 
 
-def _names_of(view: View, ids: Sequence[Profile]) -> bool:
-    """Return whether a list has most of these IDs of groups, and a column with their names."""
+def _names_of(view: View, ids: Sequence[Profile]) -> Profile | None:
+    """Return the column with the names of the groups with these IDs; None if the list does not have most of them."""
     keys = [each for each in view.profiles if each.is_unique]
     has_ids = any(2 * len({*each.distinct} & {*key.distinct}) > len(each.distinct) for each in ids for key in keys)
-    named = [each for each in view.profiles if names_of(each.header)[:1] in _NAMES]
-    return has_ids and any(each.is_filled and each.is_unique and not each.is_opaque for each in named)
+    named = [each for each in view.profiles if has_ids and names_of(each.header)[:1] in _NAMES]
+    return next((each for each in named if each.is_filled and each.is_unique and not each.is_opaque), None)
 
 
 def _read_too(other: ReadFile) -> str:

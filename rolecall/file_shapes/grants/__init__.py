@@ -2,6 +2,7 @@
 
 access.py              files about access
 repeated_people.py     people without logins as the holders of grants
+held_roles.py          roles in applications, and roles that users and groups hold
 held.py                contents of a file of grants: the accounts in its rows, and rows that no longer apply
 ended_grants.py        columns that may say that a grant is not held
 denials.py             the column that says whether a row grants or denies

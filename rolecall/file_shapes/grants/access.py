@@ -22,13 +22,14 @@ from rolecall.file_shapes.cells.row_keys import ask_for_row_key, use_named_permi
 from rolecall.file_shapes.cells.slashes import split_slashes
 from rolecall.file_shapes.choices import AS_PROPOSED, SKIP_ROWS
 from rolecall.file_shapes.columns.header_names import names_caretaker, names_of, words_of
-from rolecall.file_shapes.columns.header_words import OF_GROUPS, SCOPES
+from rolecall.file_shapes.columns.header_words import OF_GROUPS
 from rolecall.file_shapes.columns.meanings import Meaning
 from rolecall.file_shapes.columns.profiles import Profile
 from rolecall.file_shapes.grants.conditions import read_conditions
 from rolecall.file_shapes.grants.denials import ask_for_unread_ticks, read_access, skip_denied
 from rolecall.file_shapes.grants.group_lists import ask_if_roles, name_of_groups
 from rolecall.file_shapes.grants.held import has_keys_of_grants, with_users, without_grants
+from rolecall.file_shapes.grants.held_roles import held_by_kinds, in_scopes, of_applications, roles, scope_of_roles
 from rolecall.file_shapes.grants.matrices import GRANTED
 from rolecall.file_shapes.grants.objects import add_inner_place, find_object, tell_apart
 from rolecall.file_shapes.grants.parallel_lists import split_places
@@ -39,6 +40,7 @@ from rolecall.file_shapes.shapes import ProposedChoice
 # A file with more columns than this is not read as a list of groups, unless `name_of_groups` recognizes it.
 _MOST_OF_GROUPS = 12
 _SURE = 0.5
+_PRIVILEGES = {"privilege", "permission", "entitlement", "authorization"}
 _NAMES_OF_GROUPS = (
     ["role"],
     ["rolename"],
@@ -190,7 +192,10 @@ def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[str]:
     is_apart = sum(len(each.distinct) for each in others) == len({name for each in others for name in each.distinct})
     if len(others) > 1 and is_apart and role.header in {each.header for each in others}:
         return [each.header for each in others]
-    return [role.header] if names_of(role.header)[:1] in (["role"], ["group"], ["profile"]) else []
+    # A longer name may describe the permission, unless the permission is called a privilege.
+    permission = words_of(part.fields["Permission"].header)
+    longer = (["rolename"], ["groupname"], ["profilename"]) if permission & _PRIVILEGES else ()
+    return [role.header] if names_of(role.header)[:1] in (["role"], ["group"], ["profile"], *longer) else []
 
 
 def _names_groups(column: Profile) -> bool:
@@ -257,11 +262,14 @@ def find_memberships(view: View) -> list[Part]:
     has_all = about or group.separator or not group.is_filled
     if username.is_unique and username.is_filled and has_all:
         return []
-    if scope := _scope_of_roles(view, fields):
-        return _roles_in_scopes(view, fields, scope)
+    if scope := scope_of_roles(view, fields):
+        if not group.is_filled and {"group", "groups"} & words_of(group.header):
+            applications = roles(view, *of_applications(fields, scope))
+            return [*applications, *_memberships_beside(view, applications[-1], [group.header])]
+        return roles(view, *in_scopes(fields, scope))
     is_nested = kinds is not None and any("role" in word.lower() for word in kinds.groups)
     if kinds and kinds.users and not is_nested and "role" in words_of(group.header):
-        return _held_roles(view, fields)
+        return roles(view, *held_by_kinds(view, fields))
     evidence = [f"Each row pairs {username.header} with {group.header}"]
     shape: dict[str, Any] = {}
     add_list(group, fields, shape, evidence)
@@ -279,39 +287,6 @@ def find_memberships(view: View) -> list[Part]:
     if len(parts) > 1:
         skip_no_groups(part, group)
     return parts
-
-
-def _scope_of_roles(view: View, fields: dict[str, Meaning]) -> Profile | None:
-    """Return the column with the place where each row grants its role, such as an application or a project."""
-    column = view.named(SCOPES)
-    is_other = column is not None and column.header not in {meaning.header for meaning in fields.values()}
-    return column if column and is_other and len(column.distinct) > 1 and column.is_filled else None
-
-
-def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> list[Part]:
-    """Read roles as permissions, because each scope, such as an application, has its own roles."""
-    role = fields["Group"].header
-    chosen = {
-        "Username": fields["Username"],
-        "Header": Meaning(scope.header, "Header", 0.8, "it says where the role is held"),
-        "Permission": Meaning(role, "Permission", 0.8, f"each {scope.header} has its own roles"),
-    }
-    return _roles(view, chosen, [f"Each row gives {fields['Username'].header} a {role} in {scope.header}"])
-
-
-def _held_roles(view: View, fields: dict[str, Meaning]) -> list[Part]:
-    """Read roles as permissions if users and groups hold them, because only accounts can have memberships."""
-    role = fields["Group"].header
-    permission = Meaning(role, "Permission", 0.8, "users and groups hold it")
-    chosen = {"Username": fields["Username"], "Permission": permission}
-    return _roles(view, chosen, [f"Each row pairs a user or a group with {role}"])
-
-
-def _roles(view: View, fields: dict[str, Meaning], evidence: list[str]) -> list[Part]:
-    shape: dict[str, Any] = {}
-    share_column(view, fields, shape, evidence)
-    read_access(view, fields, shape, evidence)
-    return with_users(view, Part(Content.PERMISSIONS, fields, shape, 0.75, evidence))
 
 
 def find_groups(view: View) -> list[Part]:

@@ -39,8 +39,10 @@ _NAMES = {"displayname", "principalname", "principaldisplayname", "membername"}
 _ONLY_GRANTS = {"eligible", "requested", "granted"}
 # Words in headers that name an account.
 ACCOUNTS = {"account", "user", "login", "principal", "assignee", "member"}
+_GROUPS = {"group", "groups", "role", "roles", "team", "teams"}
 _GRANTED = {"granted", "grant", "assigned", "assignment"}
 _OF_ACCOUNTS = ACCOUNTS | {"enabled", "disabled", "locked", "suspended", "blocked"}
+_OF_STATES = _OF_ACCOUNTS | _STATUS | {"active"}
 
 
 def with_users(view: View, part: Part, *, is_narrowed: bool = False) -> list[Part]:
@@ -131,6 +133,10 @@ def _leave_out_ended(view: View, part: Part) -> bool:
     is_opposite = is_inverted(state.header)
     known = {word: ACTIVE.get(fold(word)) for word in state.distinct}
     ended = [word for word, active in known.items() if active is not None and bool(active) is is_opposite]
+    if ended and words_of(state.header) & _GROUPS and _is_of_held(view, part, state.header):
+        # In some systems, members keep the rights of a group that is not active.
+        ask_if_held(part, state.header, ended)
+        ended = []
     if ended:
         part.skip_rows({"column": state.header, "is": ended})
         part.evidence.append(f"Rows whose {state.header} is {', '.join(ended)} are left out: such access is not held")
@@ -344,7 +350,7 @@ def _is_of_held(view: View, part: Part, header: str) -> bool:
     if words_of(header) & ACCOUNTS or part.holder is None or not columns:
         return False
     column, holder, held = view.by_header[header], view.by_header[part.holder], view.by_header[columns[0]]
-    is_state = column.statuses == 1 and len(column.distinct) > 1 and bool(words_of(header) & (_OF_ACCOUNTS | _STATUS))
+    is_state = column.statuses == 1 and len(column.distinct) > 1 and bool(words_of(header) & _OF_STATES)
     return is_state and not held.is_unique and depends_on(column, held) and not depends_on(column, holder)
 
 

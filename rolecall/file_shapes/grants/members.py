@@ -1,14 +1,18 @@
-"""Recognize records of groups that have an inner list of members."""
+"""Recognize records of groups that have an inner list of members, and of roles with a list of their holders."""
 
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.accounts.kinds import kind_column
+from rolecall.file_shapes.columns.header_names import words_of
 from rolecall.file_shapes.columns.meanings import Meaning
 from rolecall.file_shapes.columns.profiles import Profile
 from rolecall.file_shapes.grants.held import with_users
+from rolecall.file_shapes.grants.held_roles import roles
 from rolecall.file_shapes.parts import Part, View
 
 _LISTS = ("members", "users", "memberships")
+_HOLDERS = ("actors", "holders", "assignees", "principals", "grantees")
+_IDS = {"id", "login", "email", "upn", "username", "mail"}
 _GROUP_NAMES = ("displayname", "name", "groupname", "cn", "title", "id")
 _MEMBER_NAMES = (
     "username", "userprincipalname", "login", "email", "mail", "emailaddress", "display", "displayname", "name",
@@ -48,6 +52,29 @@ def find_inner_members(view: View) -> list[Part]:
         return [listing, *with_users(view, pairs)]
     pairs.shape["deriveUsers"] = True
     return [listing, pairs]
+
+
+def find_inner_holders(view: View) -> list[Part]:
+    """Read roles as permissions if each lists its holders, some of which are users by their kind, and others groups."""
+    outer, _, inner = (view.table.records or "").rpartition("[].")
+    name = inner.removesuffix("[]")
+    kinds, role = kind_column(view), _named(view, _GROUP_NAMES, "")
+    if name.lower() not in _HOLDERS or role is None or not kinds or not kinds.header.startswith(f"{name}."):
+        return []
+    users = [n for n, kind in enumerate(kinds.cells) if kind.strip() in kinds.users]
+    inside = [each for each in view.profiles if each.header.startswith(f"{name}.") and each is not kinds]
+    filled = [each for each in inside if users and all(each.cells[n].strip() for n in users)]
+    # The ID of an entry identifies the grant, but that of an object in it the user.
+    ids = [each for each in filled if words_of(each.header) & _IDS and each.header.count(".") > name.count(".") + 1]
+    holder = next(iter(ids), None) or _named(view, _MEMBER_NAMES, f"{name}.")
+    if holder is None:
+        return []
+    why = f"each record of {outer or 'the file'} lists its {name}"
+    fields = {
+        "Username": Meaning(holder.header, "Username", 0.8, why),
+        "Permission": Meaning(role.header, "Permission", 0.8, why),
+    }
+    return roles(view, fields, [f"{holder.header} names those who have the {role.header}"])
 
 
 def _login(view: View, prefix: str) -> Profile | None:

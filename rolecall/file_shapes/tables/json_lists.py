@@ -35,6 +35,7 @@ _DESCRIBED = {"active", "enabled", "disabled", "status", "state", "suspended", "
 _WRAPPED = set(ENVELOPES) - {"users", "members", "groups"}
 # Words for the kind of an entry.
 _KINDS = {"user", "group", "serviceaccount", "serviceprincipal", "app"}
+_KIND = re.compile(r"(?<![^\W_])(?:user|group)(?![^\W_])", re.IGNORECASE)
 
 
 def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[SampleTable]:
@@ -239,7 +240,8 @@ def _is_described(entry: object) -> bool:
 def _has_kind(entry: object) -> bool:
     if not isinstance(entry, dict):
         return False
-    return any(fold(str(value)) in _KINDS for name, value in entry.items() if name.lower().endswith(("kind", "type")))
+    kinds = [str(value) for name, value in entry.items() if name.lower().endswith(("kind", "type"))]
+    return any(fold(kind) in _KINDS or _KIND.search(kind) for kind in kinds)
 
 
 def _is_binding(entry: object) -> bool:

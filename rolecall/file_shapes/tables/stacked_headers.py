@@ -9,7 +9,7 @@ from rolecall.file_shapes.columns.header_names import is_about_person, is_known_
 # Separates section and name in the joined header.
 SEPARATOR = " / "
 _MOST_TITLES = 20
-_LEAST_COLUMNS, _LEAST_ROWS = 3, 2
+_LEAST_COLUMNS, _LEAST_ROWS, _LEAST_SECTIONS = 3, 2, 2
 
 
 class StackedHeader(NamedTuple):
@@ -39,6 +39,10 @@ def _joined(above: Sequence[str], below: Sequence[str]) -> list[str] | None:
         # The first columns, such as User, may have no section.
         headers.append(f"{section}{SEPARATOR}{name}" if name and section else name or title)
         section = section if name else ""
+    titles = [title for title, _ in pairs if title]
+    if not pairs[0][0] and len(titles) < _LEAST_SECTIONS:
+        # A single title behind columns without one is that of the whole matrix.
+        return None
     headers = _without_first_section(headers)
     plain = [header for header in headers if SEPARATOR not in header]
     is_matrix = merged and len(headers) - len(plain) >= _LEAST_COLUMNS and any(map(is_known_header, plain))
