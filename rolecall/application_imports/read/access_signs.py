@@ -46,8 +46,10 @@ _ACCESS_IN_HEADERS = ACCESS_WORDS | {
     "administrator", "superuser", "capability", "grant", "policy", "responsibility", "clearance", "rolle", "gruppe",
     "berechtigung", "recht", "droit", "permiso", "rol", "grupo", "grupos", "groupe", "groupes", "ruolo", "gruppo",
     "groname", "template", "templates", "course", "courses", "cohort", "cohorts", "product", "products", "addon",
-    "accprofile",
+    "accprofile", "subtemplate", "subtemplates", "oprclass", "rowsecclass", "prcsprflcls",
 }  # fmt: skip
+# Two header words that mean access only together.
+_SECURITY_CLASS = {"security", "class"}
 # Header words about a person, an organization or the record itself. A column whose header has such a word, but no word
 # about access, contains no access.
 _OTHER_WORDS = {
@@ -90,7 +92,8 @@ def sign_of_access(header: str, cells: Iterable[str]) -> Sign | None:
     words = {word.lower() for word in _WORD.findall(without_accents(header))}
     if not values or looks_secret(header):
         return None
-    is_named, is_other = bool(words & _ACCESS_IN_HEADERS), bool(words & _OTHER_WORDS)
+    is_named = bool(words & _ACCESS_IN_HEADERS) or words >= _SECURITY_CLASS
+    is_other = bool(words & _OTHER_WORDS)
     if is_other and not is_named:
         return None
     if _are_ids(words, values) or (len(set(values)) == 1 and words & _KINDS):

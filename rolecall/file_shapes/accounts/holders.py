@@ -438,7 +438,12 @@ def overlap(profile: Profile, named: set[str]) -> float:
 
 def is_about_users(view: View) -> bool:
     """Return whether each row describes a different person, by at least three fields of people and a unique column."""
-    if view.table.fill_down or _repeats_users(view, view.fields(Content.USERS)):
+    fields = view.fields(Content.USERS)
+    if view.table.fill_down or _repeats_users(view, fields):
+        return False
+    found = [fields[field] for field in ("Username", "Email", "Employee ID") if field in fields]
+    naming = [view.by_header[each.header] for each in found if each.score > _WEAK]
+    if (filled := [each for each in naming if each.is_filled]) and not any(each.is_unique for each in filled):
         return False
     return len(about_people(view)) >= 3 and any(each.is_unique and each.is_filled for each in view.profiles)
 

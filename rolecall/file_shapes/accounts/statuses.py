@@ -33,6 +33,8 @@ _REMOVED = re.compile(r"(?:deactivat|delet|suspend|archiv|disabl)\w{0,40}[ _-]*(
 _HAS_DIGIT = re.compile(r"\d")
 # The maximum score of a column that is recognized as a status only by its values.
 _WEAK = 0.5
+# A lower score means that the header has further words.
+_KNOWN = 0.7
 _MOST_COMBINED = 200
 _YES_AND_NO = 2
 # Programs that replace a login shell to prevent logins.
@@ -108,11 +110,25 @@ def _ask_for_shells(view: View, part: Part) -> None:
 def read_statuses(view: View, part: Part) -> None:
     """Combine several status columns or choose one, and invert a status that means the opposite of active."""
     found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active" and each.score > _WEAK]
+    found = _without_features(view, part, found)
     if len(found) > 1 and "Active" in part.fields:
         _use_several(view, part, found)
     if (active := part.fields.get("Active")) and is_inverted(active.header):
         part.shape["invert"] = ["Active"]
         part.evidence.append(f"{active.header} means the opposite of active")
+
+
+def _without_features(view: View, part: Part, found: Sequence[Meaning]) -> list[Meaning]:
+    """Drop columns such as isNAREnabled, which are about a feature: according to them, no account is active."""
+    rows = len(view.table.rows)
+    kept = [each for each in found if each.score >= _KNOWN or len(inactive_rows(view.by_header[each.header])) < rows]
+    if not kept or len(kept) == len(found):
+        return [*found]
+    left = ", ".join(each.header for each in found if each not in kept)
+    part.evidence.append(f"No account would be active by {left}, which is kept unchanged")
+    if part.fields.get("Active") in found:
+        part.fields["Active"] = kept[0]
+    return kept
 
 
 def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:

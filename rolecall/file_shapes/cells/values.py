@@ -22,7 +22,7 @@ _GUESSED = {
     "a": "Yes", "e": "Yes", "act": "Yes", "ok": "Yes", "open": "Yes", "valid": "Yes", "onleave": "Yes", "leave": "Yes",
     "longtermleave": "Yes", "i": "No", "d": "No", "t": "No", "l": "No", "s": "No", "x": "No", "inact": "No",
     "term": "No", "susp": "No", "dis": "No", "quit": "No", "ended": "No", "offboarded": "No", "locked": "No",
-    "invited": "No", "invitedmember": "No", "invitationsent": "No",
+    "invited": "No", "invitedmember": "No", "invitationsent": "No", "activationsent": "No",
 }  # fmt: skip
 _KINDS = {
     **dict.fromkeys(("fte", "fulltime", "parttime", "permanent", "regular", "staff", "internal"), "Employee"),

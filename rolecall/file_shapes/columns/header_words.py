@@ -94,7 +94,7 @@ WORDS: dict[Content, dict[str, str]] = {
     Content.IDENTITIES: {
         **{field: words for field, words in _PERSON.items() if field != "Name"},
         "Type": "type,emptype,employeetype,employmenttype,workertype,persontype,usertype,contracttype",
-        "Title": "title,jobtitle,job,position,jobname,jobrole,role,businesstitle,poste,cargo",
+        "Title": "title,jobtitle,businesstitle,job,position,jobname,jobrole,role,poste,cargo",
         "Company": "company,companyname,organization,organisation,legalentity,employer",
         "Division": "division,businessunit,unit,bu",
         "Department": "department,dept,departmentname,costcenter,abteilung,team",
@@ -212,7 +212,8 @@ CARES = {
 OF_KIND = {"type", "kind", "category", "level", "scope"}
 # Names of columns that say where a role applies.
 SCOPES = {
-    "app", "appname", "application", "applicationname", "system", "systemname", "platform", "tenant", "project",
+    "app", "appname", "applabel", "application", "applicationname", "applicationlabel", "system", "systemname",
+    "platform", "tenant", "project",
     "repository", "database", "entity", "entityname", "workspace", "cluster", "mailbox", "folder",
 }  # fmt: skip
 # Names of columns that say where a role applies, if rows of one account and role differ in them.
