@@ -138,6 +138,9 @@ def test_any_further_column_is_accounted_for(further: dict[str, tuple[str, ...]]
         ("Bundle", ["Meeting 500", "", "Meeting 500", ""], Sign.NAMES),
         ("Bundle", ["Everything that a whole team needs every day", "Basic"] * 2, Sign.NAMES),
         ("Bundles", ["All apps for teams with 20 GB,Stock", "All apps for teams with 20 GB", "", "Stock"], Sign.LIST),
+        ("Inpatient Security Class", ["Nurse", "Doctor", "Pharmacist", "Nurse"], Sign.NAMES),
+        ("OPRCLASS", ["ALLPAGES", "ALLPAGES", "BATCH", ""], Sign.NAMES),
+        ("Security Question", ["Pet", "Street", "Pet", "School"], None),
         ("Bundle", ["Meeting 500"] * 4, None),
         (
             "Remarks of today",

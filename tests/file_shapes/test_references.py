@@ -64,14 +64,13 @@ def test_groups_of_one_person_are_not_asked_about(tmp_path: Path, pairs: str) ->
     assert ("ada", "staff") in imported(tmp_path, export=text).memberships
 
 
-def test_names_of_groups_in_a_list_that_is_not_read_are_asked_about(tmp_path: Path) -> None:
+def test_names_of_groups_in_another_list_become_descriptions(tmp_path: Path) -> None:
     ids = [f"a1b2c3d4-000{n}-11ee-8000-da7ad0900000" for n in (1, 2)]
     users = [{"login": "ada", "name": "Ada Byron", "email": "a@x.com", "roles": ids}]
     levels = [{"id": id, "title": title} for id, title in zip(ids, ("Admin", "Viewer"), strict=True)]
 
     assert questions(tmp_path, export=json.dumps({"users": users, "levels": levels})) == [
-        "roles names groups by their IDs. Their names are in the list levels (column title), which is not read. Import "
-        "with the IDs as names?"
+        "The memberships name groups by id, not by title. Name the groups by id, with title as description?"
     ]
 
 

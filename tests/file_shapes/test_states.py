@@ -377,3 +377,12 @@ def test_decision_of_a_review_is_not_a_state(tmp_path: Path) -> None:
 
     assert asked(tmp_path, users=text) == []
     assert imported(tmp_path, users=text).active == {"ada", "bob"}
+
+
+def test_feature_that_no_account_has_is_not_the_status(tmp_path: Path) -> None:
+    text = "login,name,isNAREnabled,userStatus\nada,Ada Byron,false,Active\nbob,Bob Kahn,false,Closed\n"
+
+    found = imported(tmp_path, users=text)
+
+    assert asked(tmp_path, users=text) == []
+    assert (found.active, found.inactive) == ({"ada"}, {"bob"})
