@@ -196,11 +196,7 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
     if not offered.keys() >= set(changes.answers):
         raise Invalid.on("columns", OUT_OF_DATE)
     chosen = [offered[answer] for answer in changes.answers]
-    left = {proposal.files[place.file].name for place, choice in chosen if choice.key == LEAVE_OUT}
-    await _leave_out_files(db, id, proposal, left)
-    again = decided_again(proposal.files, [(place.file, choice) for place, choice in chosen])
-    if left or again:
-        await propose_again(db, caller, id, store, again)
+    if await _decided_again(db, caller, id, proposal, chosen, store):
         return
     for place, columns in changes.fields.items():
         set_fields(section_at(draft.body, proposal, place), parts_by_place(proposal)[place], columns)
@@ -213,17 +209,36 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
             answer(section_at(draft.body, proposal, place), choice)
         part = parts_by_place(proposal)[place]
         _show_answer(part, choice)
-        answered = [asked.text for asked in part.questions if choice in choices_of(asked, part.shape)]
-        section = section_at(draft.body, proposal, place)
-        alike = [
-            each
-            for other, each in parts_by_place(proposal).items()
-            if section_at(draft.body, proposal, other) is section
-        ]
-        keep_open(section["shape"], alike, answered)
+        _close_questions(draft.body, proposal, place, choice)
     for text in changes.access:
         decide_access(draft.body, proposal, text)
     await _show_again(db, id, draft.body, proposal, store)
+
+
+def _close_questions(body: Json, proposal: ProposalDetail, place: Place, choice: ProposedChoice) -> None:
+    """Close the answered questions of a content, also for other files that are read with the same settings."""
+    part, section = parts_by_place(proposal)[place], section_at(body, proposal, place)
+    answered = [asked.text for asked in part.questions if choice in choices_of(asked, part.shape)]
+    parts = parts_by_place(proposal).items()
+    alike = [each for other, each in parts if section_at(body, proposal, other) is section]
+    keep_open(section["shape"], alike, answered)
+
+
+async def _decided_again(
+    db: Db,
+    caller: Caller,
+    id: UUID,
+    proposal: ProposalDetail,
+    chosen: Sequence[tuple[Place, ProposedChoice]],
+    store: Store,
+) -> bool:
+    """Propose again if a person chose a header line, a content or the like, or left files out; return whether so."""
+    left = {proposal.files[place.file].name for place, choice in chosen if choice.key == LEAVE_OUT}
+    await _leave_out_files(db, id, proposal, left)
+    again = decided_again(proposal.files, [(place.file, choice) for place, choice in chosen])
+    if left or again:
+        await propose_again(db, caller, id, store, again)
+    return bool(left or again)
 
 
 async def _leave_out_files(db: Db, id: UUID, proposal: ProposalDetail, names: Set[str]) -> None:

@@ -98,7 +98,6 @@ def propose(
         leave_out_repeats(every)
         ask_for_groups(every, decided)
         _ask_for_doubts(files, every)
-        ask_for_same_groups(files)
         groups = file_groups(files)
     connector = {"name": "Files", "vendor": template.vendor if template else "", "files": groups}
     is_source = any(group["content"] == Content.IDENTITIES for group in groups)
@@ -114,6 +113,7 @@ def _ask_for_doubts(files: Sequence[ReadFile], every: Sequence[ReadFile]) -> Non
     for view, parts in viewed:
         ask_for_capitals(view, parts)
         ask_for_capitals_of_groups(view, parts)
+    ask_for_same_groups(files)
     ask_for_references(viewed)
     ask_for_unlisted_groups(every)
     ask_for_granted_accounts(viewed)

@@ -6,7 +6,7 @@ from typing import Any
 from rolecall.applications.file_shape import ANY_OTHER, JSON, columns_in, separated_by
 from rolecall.applications.model import Content
 from rolecall.file_shapes.accounts.holders import about_people, is_about_users
-from rolecall.file_shapes.accounts.kinds import fields_of_grants, kind_column, share_column, skip_groups
+from rolecall.file_shapes.accounts.kinds import Kinds, fields_of_grants, kind_column, share_column, skip_groups
 from rolecall.file_shapes.accounts.realms import add_realms, has_realms
 from rolecall.file_shapes.cells.commas import ask_for_commas
 from rolecall.file_shapes.cells.groups_held import (
@@ -131,12 +131,10 @@ def find_permissions(view: View) -> list[Part]:
         evidence.append(f"{permission.header} lists several permissions, {separated_by(separator)}")
     without_prefix(view, fields, shape, evidence)
     part = read_conditions(view, Part(Content.PERMISSIONS, fields, shape, 0.85, evidence))
-    if role and listed:
-        _ask_for_inner_roles(part, listed.header)
+    _ask_for_inner_roles(part, listed if role else None)
     split_places(view, part)
     ask_for_row_key(view, part)
-    if is_repeated:
-        ask_if_names(view, part)
+    ask_if_names(view, part, is_repeated=is_repeated)
     ask_for_commas(view, part, permission)
     ask_for_unread_ticks(view, part)
     skip_no_groups(part, permission, "permission")
@@ -160,8 +158,10 @@ def _name_of_roles(view: View, fields: dict[str, Meaning]) -> Meaning | None:
     return Meaning(column.header, "Group", 0.7, why) if column else None
 
 
-def _ask_for_inner_roles(part: Part, header: str) -> None:
-    text = f"{header} lists the roles that a role includes. Nested roles are not read. Import without them?"
+def _ask_for_inner_roles(part: Part, listed: Meaning | None) -> None:
+    if listed is None:
+        return
+    text = f"{listed.header} lists the roles that a role includes. Nested roles are not read. Import without them?"
     choice = ProposedChoice("Yes, without them", "Permission", AS_PROPOSED)
     part.ask(text, choice)
 
@@ -263,12 +263,8 @@ def find_memberships(view: View) -> list[Part]:
     if username.is_unique and username.is_filled and has_all:
         return []
     if scope := scope_of_roles(view, fields):
-        if not group.is_filled and {"group", "groups"} & words_of(group.header):
-            applications = roles(view, *of_applications(fields, scope))
-            return [*applications, *_memberships_beside(view, applications[-1], [group.header])]
-        return roles(view, *in_scopes(fields, scope))
-    is_nested = kinds is not None and any("role" in word.lower() for word in kinds.groups)
-    if kinds and kinds.users and not is_nested and "role" in words_of(group.header):
+        return _in_scope(view, fields, scope, group)
+    if kinds and kinds.users and "role" in words_of(group.header) and not _are_nested(kinds):
         return roles(view, *held_by_kinds(view, fields))
     evidence = [f"Each row pairs {username.header} with {group.header}"]
     shape: dict[str, Any] = {}
@@ -276,8 +272,7 @@ def find_memberships(view: View) -> list[Part]:
     without_prefix(view, fields, shape, evidence)
     part = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
     ask_for_other_groups(view, part, group)
-    if is_repeated:
-        ask_if_names(view, part)
+    ask_if_names(view, part, is_repeated=is_repeated)
     add_realms(view, part)
     split_slashes(part, group)
     ask_for_commas(view, part, group)
@@ -287,6 +282,19 @@ def find_memberships(view: View) -> list[Part]:
     if len(parts) > 1:
         skip_no_groups(part, group)
     return parts
+
+
+def _are_nested(kinds: Kinds) -> bool:
+    """Return whether some holders are roles themselves."""
+    return any("role" in word.lower() for word in kinds.groups)
+
+
+def _in_scope(view: View, fields: dict[str, Meaning], scope: Profile, group: Profile) -> list[Part]:
+    """Read roles in a scope such as an application or, if only some rows have a group, the access to applications."""
+    if group.is_filled or not {"group", "groups"} & words_of(group.header):
+        return roles(view, *in_scopes(fields, scope))
+    applications = roles(view, *of_applications(fields, scope))
+    return [*applications, *_memberships_beside(view, applications[-1], [group.header])]
 
 
 def find_groups(view: View) -> list[Part]:

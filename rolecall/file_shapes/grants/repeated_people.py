@@ -48,10 +48,10 @@ def _repeated_name(view: View, held: str) -> Profile | None:
     return next((each for each in fits if each.names > _SURE), None)
 
 
-def ask_if_names(view: View, part: Part) -> None:
+def ask_if_names(view: View, part: Part, *, is_repeated: bool) -> None:
     """Ask whether names of people name the accounts, because no column has logins."""
     held = part.fields.get("Username")
-    column = view.by_header[held.header] if held else None
+    column = view.by_header[held.header] if held and is_repeated else None
     if column and column.names > _SURE and known_for("Name").intersection(names_of(column.header)[:1]):
         text = (
             f"No column has logins. Does {column.header} name the accounts, such as {column.distinct[0]}? People with "
