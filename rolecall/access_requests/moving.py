@@ -34,11 +34,28 @@ Ids = Sequence[UUID]
 # The text of the activity entry: one for all requests, or one for each.
 Text = str | Mapping[UUID, str]
 Verb = Callable[[Db, Ids, Caller, datetime], Awaitable[list[UUID]]]
+_UNPROVISIONED = list(CANCEL.allowed - VERIFY.allowed)
 
 
 async def lock(db: Db, ids: Ids) -> None:
     """Lock requests in number order to avoid deadlocks between transactions that change several."""
     await execute(db, "SELECT FROM access_requests WHERE id = ANY(%(ids)s) ORDER BY number FOR UPDATE", ids=list(ids))
+
+
+async def lock_with_unfinished(db: Db, ids: Ids, identity_id: UUID) -> None:
+    """Lock these requests and all requests of a person that are not provisioned yet, in one step.
+
+    Call this before changing both: to lock the two kinds one after the other would break the order.
+    """
+    await execute(
+        db,
+        """SELECT FROM access_requests
+           WHERE id = ANY(%(ids)s) OR identity_id = %(identity)s AND status = ANY(%(waiting)s)
+           ORDER BY number FOR UPDATE""",
+        ids=list(ids),
+        identity=identity_id,
+        waiting=_UNPROVISIONED,
+    )
 
 
 async def move(
@@ -193,7 +210,7 @@ async def lock_unfinished(db: Db, identity_id: UUID) -> list[UUID]:
         """SELECT id FROM access_requests WHERE identity_id = %(identity)s AND status = ANY(%(waiting)s)
            ORDER BY number FOR UPDATE""",
         identity=identity_id,
-        waiting=list(CANCEL.allowed - VERIFY.allowed),
+        waiting=_UNPROVISIONED,
     )
     return [id for (id,) in rows]
 

@@ -11,7 +11,7 @@ import msgspec
 from psycopg.types.json import Jsonb
 
 from rolecall.access_requests.model import CANCEL
-from rolecall.access_requests.moving import move, withhold_from
+from rolecall.access_requests.moving import lock_with_unfinished, move, withhold_from
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute
@@ -165,9 +165,13 @@ async def cancel_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
         await add_comment(db, id, author=caller.name, content=body.comment, now=facts.now)
     await update_status(db, event, caller, facts.now)
     requests = await queries.requests_of(db, id)
+    if never_joined:
+        # Disable the newcomer before locking requests, as an offboarding does, to avoid deadlocks.
+        await _disable_newcomer(db, event, caller, facts)
+        await lock_with_unfinished(db, requests, event.identity_id)
     await move(db, CANCEL, requests, caller, facts.now, f"Personnel event {event.number} was canceled")
     if never_joined:
-        await _disable_newcomer(db, event, caller, facts)
+        await withhold_from(db, event.identity_id, facts.now)
 
 
 def _has_taken_effect(event: LockedEvent) -> bool:
@@ -178,7 +182,6 @@ def _has_taken_effect(event: LockedEvent) -> bool:
 async def _disable_newcomer(db: Db, event: LockedEvent, caller: Caller, facts: Facts) -> None:
     if not await identities.disable_unless_last(db, event.identity_id, facts.now, facts.now):
         raise Conflict(administrators.LAST)
-    await withhold_from(db, event.identity_id, facts.now)
     await record(db, event, caller, "Identity Disabled", "The onboarding was canceled before it took effect", facts.now)
 
 

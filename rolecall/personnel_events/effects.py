@@ -10,7 +10,7 @@ from rolecall.access_requests import queries as access_requests
 from rolecall.access_requests import separation
 from rolecall.access_requests.creation import create_enriched
 from rolecall.access_requests.model import CANCEL, NewRequest, RelatedItem
-from rolecall.access_requests.moving import lock, lock_unfinished, move, withhold_from
+from rolecall.access_requests.moving import lock_unfinished, lock_with_unfinished, move, withhold_from
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.identities import actions as identities
@@ -111,9 +111,12 @@ async def drop_changes(db: Db, event: LockedEvent) -> None:
 
 async def restore_access(db: Db, event: LockedEvent, now: datetime) -> None:
     """Restore what the leave suspended, and add a comment about everything that is not restored as it was."""
+    # Of two leaves of a person that end at once, the second must see that the first has ended (`_other_leave`).
+    await execute(db, "SELECT take_turns('leave', ARRAY[%(person)s::text])", person=event.identity_id)
     # All requests of the event are suspensions, because the Removal stage has created no requests yet.
     made = await queries.requests_of(db, event.id)
-    await lock(db, made)
+    # `_create` locks the person's unfinished requests, so lock them together with those of the event.
+    await lock_with_unfinished(db, made, event.identity_id)
     suspended = await access_requests.details(db, made)
     plan = await restoring.plan_of(db, event, suspended)
     # Suspensions that were never provisioned are no longer needed.
