@@ -32,6 +32,16 @@ _RECORD = ", ".join(
 _MOST_NAMED = 10
 
 
+# A lock for imports that change people: two sources may list the same people, and neither sees uncommitted changes of
+# the other. Both would insert a person who is new, and neither would remove a person who is gone from both.
+PEOPLE_LOCK = "hashtextextended('imports of people', 0)"
+
+
+async def take_turn(db: Db) -> None:
+    """Take the lock until the transaction ends; call this before people or their versions are read or written."""
+    await execute(db, f"SELECT pg_advisory_xact_lock({PEOPLE_LOCK})")
+
+
 async def create_made_people(db: Db) -> None:
     """Create the temporary table for the ids of identities that this import inserts, unless the table exists."""
     await execute(db, "CREATE TEMP TABLE IF NOT EXISTS made_people (identity_id uuid NOT NULL) ON COMMIT DROP")

@@ -21,6 +21,7 @@ from rolecall.settings.model import CUSTOM_FIELDS
 
 
 async def write_people(db: Db, application_id: UUID, number: int, changes: PeopleChanges, now: datetime) -> None:
+    await identities.take_turn(db)
     before, change = changes.before, changes.difference
     ended = pl.concat([part.select("employee_id") for part in (change.altered, change.removed)])
     closed = before.join(ended, on="employee_id", how="semi").select("identity_id", _application(application_id))

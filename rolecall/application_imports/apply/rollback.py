@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from rolecall.accounts.model import valid
+from rolecall.application_imports.apply.identities import take_turn
 from rolecall.application_imports.model import RELATIONS, Relation
 from rolecall.application_imports.read.sources import Sources, sources_after
 from rolecall.core.db import Db, execute
@@ -10,6 +11,7 @@ from rolecall.core.db import Db, execute
 
 async def restore(db: Db, application_id: UUID, number: int, to: int) -> Sources:
     """Restore every relation to its state after import `to`; return the files that this state was read from."""
+    await take_turn(db)
     for relation in RELATIONS:
         await _restore(db, relation, application_id, number, to)
     return await sources_after(db, application_id, to)

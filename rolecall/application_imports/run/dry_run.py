@@ -14,6 +14,7 @@ from psycopg import IsolationLevel
 from psycopg.types.json import Jsonb
 
 from rolecall.accounts import matching
+from rolecall.application_imports.apply.identities import PEOPLE_LOCK
 from rolecall.application_imports.dry_runs.model import Draft, DryRunResult, DryRunTotals
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.sources import InputFile, files_by_group
@@ -43,9 +44,11 @@ async def _dry_run(job: Job) -> None:
             beside, Draft, "SELECT application_id, draft AS body FROM dry_runs WHERE id = %(id)s", id=job.import_id
         )
         assert draft
+        # Lock before the transaction begins, because its snapshot must not be older than the locks.
         if draft.application_id:
-            # Lock before the transaction begins, because its snapshot must not be older than the lock.
             await execute(db, "SELECT pg_advisory_lock(%(key)s)", key=build_lock(draft.application_id))
+        if await _may_change_people(beside, draft):
+            await execute(db, f"SELECT pg_advisory_lock({PEOPLE_LOCK})")
         await db.set_isolation_level(IsolationLevel.REPEATABLE_READ)
         async with db.transaction(force_rollback=True):
             await sign(db, by_system("dry_run", clock.now(), bulk=True))
@@ -53,6 +56,11 @@ async def _dry_run(job: Job) -> None:
         await execute(
             beside, "UPDATE dry_runs SET result = %(result)s WHERE id = %(id)s", id=job.import_id, result=Jsonb(result)
         )
+
+
+async def _may_change_people(db: Db, draft: Draft) -> bool:
+    is_source = "SELECT is_identity_source FROM applications WHERE id = %(id)s"
+    return bool(draft.body.get("isIdentitySource") or await fetch_value(db, is_source, id=draft.application_id))
 
 
 async def _build(db: Db, beside: Db, job: Job, draft: Draft) -> object:
