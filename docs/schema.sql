@@ -300,7 +300,7 @@ CREATE TABLE public.applications (
 );
 ALTER TABLE ONLY public.applications ADD CONSTRAINT applications_name_key UNIQUE (name);
 ALTER TABLE ONLY public.applications ADD CONSTRAINT applications_pkey PRIMARY KEY (id);
-CREATE UNIQUE INDEX applications_listed_ ON public.applications USING btree (list_key);
+CREATE INDEX applications_listed_ ON public.applications USING btree (list_key);
 CREATE TRIGGER evaluate_archived AFTER UPDATE OF is_archived ON public.applications FOR EACH ROW WHEN ((old.is_archived <> new.is_archived)) EXECUTE FUNCTION public.evaluate_archived();
 CREATE TRIGGER keep_former_name BEFORE UPDATE OF name ON public.applications FOR EACH ROW WHEN ((old.name <> new.name)) EXECUTE FUNCTION public.keep_former_name();
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.applications REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_applications_on_delete();
@@ -990,9 +990,9 @@ ALTER TABLE ONLY public.identities ADD CONSTRAINT identities_pkey PRIMARY KEY (i
 CREATE INDEX identities_by_department ON public.identities USING btree (lower(department), list_key) WHERE (department <> ''::text);
 CREATE INDEX identities_by_email_beginning ON public.identities USING btree (lower(email_address) COLLATE "C") WHERE (email_address <> ''::text);
 CREATE INDEX identities_by_first_name ON public.identities USING btree ("left"(first_name_key, 300), list_key);
-CREATE UNIQUE INDEX identities_employee_id_idx ON public.identities USING btree (employee_id);
+CREATE UNIQUE INDEX identities_employee_id_idx ON public.identities USING btree (employee_id) WHERE (employee_id IS NOT NULL);
 CREATE INDEX identities_left ON public.identities USING btree (status, list_key) WHERE (status <> 'Active'::text);
-CREATE UNIQUE INDEX identities_listed_ ON public.identities USING btree (list_key);
+CREATE INDEX identities_listed_ ON public.identities USING btree (list_key);
 CREATE INDEX identities_lower_idx ON public.identities USING btree (lower(email_address)) WHERE (email_address <> ''::text);
 CREATE INDEX identities_lower_idx1 ON public.identities USING btree (lower(employee_id)) WHERE (employee_id IS NOT NULL);
 CREATE INDEX identities_supervisor_id_idx ON public.identities USING btree (supervisor_id);

@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 
 from rolecall.applications.file_shape_body import stored_shape
 from rolecall.applications.model import Content, no_such_group
+from rolecall.applications.queries import lock_application
 from rolecall.applications.shapes import (
     ApplicationChanges,
     ApplicationFields,
@@ -49,6 +50,7 @@ async def create_application(db: Db, raw: Json, facts: Facts, caller: Caller | N
 
 async def change_application(db: Db, id: UUID, raw: Json, facts: Facts, caller: Caller | None = None) -> None:
     """Change the given fields only; null removes a connector, schedule, owner, guard or review interval."""
+    await _wait_for_matching(db, id, raw)
     current = await _current(db, id)
     _require_right(caller, raw, is_source=current.is_identity_source)
     facts = await with_mentioned_identities(db, facts, raw)
@@ -97,7 +99,19 @@ class Current(msgspec.Struct, frozen=True):
     has_push: bool = False
 
 
+async def _wait_for_matching(db: Db, id: UUID, raw: Json) -> None:
+    """Take the lock of matching before the application is locked, if the change fires triggers that take it.
+
+    Imports take the two locks in this order.
+    """
+    rows = await fetch_rows(db, "SELECT name, is_archived FROM applications WHERE id = %(id)s", id=id)
+    for name, is_archived in rows:
+        if raw.get("name", name) != name or raw.get("isArchived") not in (None, is_archived):
+            await execute(db, "SELECT lock_matching()")
+
+
 async def _current(db: Db, id: UUID) -> Current:
+    await lock_application(db, id)
     rows = await fetch_rows(
         db,
         """SELECT a.is_identity_source, a.guard,
@@ -107,7 +121,7 @@ async def _current(db: Db, id: UUID) -> Current:
                   EXISTS (SELECT FROM sources s WHERE s.application_id = a.id),
                   EXISTS (SELECT FROM carriers c WHERE c.application_id = a.id),
                   EXISTS (SELECT FROM scim_pushes p WHERE p.application_id = a.id)
-           FROM applications a WHERE a.id = %(id)s FOR UPDATE OF a""",
+           FROM applications a WHERE a.id = %(id)s""",
         id=id,
     )
     if not rows:

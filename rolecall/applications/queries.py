@@ -18,7 +18,7 @@ from rolecall.applications.shapes import (
 )
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, mentioned_ids
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.paging import Listing, Page, fetch_listed, fetch_small
 
@@ -40,6 +40,15 @@ def summary_from_row(row: Sequence[Any]) -> ApplicationSummary:
 
 
 APPLICATIONS = Listing(table="applications", row="a", columns=SUMMARY_COLUMNS, make=summary_from_row)
+
+
+async def lock_application(db: Db, id: UUID) -> None:
+    """Lock an application until the transaction ends, before what a change depends on is read.
+
+    This is a statement of its own: a statement that waits for a lock reads other tables as they were before the wait.
+    New requests and imports refer to the application, and do not wait for this lock.
+    """
+    await execute(db, "SELECT FROM applications WHERE id = %(id)s FOR NO KEY UPDATE", id=id)
 
 
 async def names(db: Db, ids: Iterable[UUID]) -> dict[UUID, str]:

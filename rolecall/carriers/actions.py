@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from psycopg.types.json import Jsonb
 
+from rolecall.applications.queries import lock_application
 from rolecall.carriers import queries, recording
 from rolecall.carriers.model import CARRYING, CHANNEL, Carrier, CarrierKind, CarrierMode
 from rolecall.carriers.shapes import CarriedRequestBody, CarrierBody, CarrierPreview, ReleaseBody
@@ -38,6 +39,8 @@ FOREIGN = {CarrierKind.SCIM: _OF_LDAP, CarrierKind.LDAP: _OF_SCIM}
 
 async def put_carrier(db: Db, application_id: UUID, raw: Json, facts: Facts, config: Config) -> None:
     """Set the carrier and its secret. If the mode is not On, leave unfinished requests to people."""
+    # Lock against a concurrent change of the application: an identity source and a carrier exclude each other.
+    await lock_application(db, application_id)
     application = await sources.application(db, application_id)
     if application.is_identity_source:
         raise Invalid.on("kind", _IDENTITY_SOURCE)

@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.applications.permitted import require_import_right
+from rolecall.applications.queries import lock_application
 from rolecall.core.authors import SIGN, Author, signature
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
@@ -96,11 +97,13 @@ async def create_push_token(db: Db, caller: Caller, application_id: UUID, raw: J
 
 async def revoke_push_token(db: Db, caller: Caller, id: UUID, now: datetime) -> UUID:
     """Revoke a token and return the id of its application. Wait for writes that use the token; reject later ones."""
-    sql = "SELECT application_id FROM scim_tokens WHERE id = %(id)s FOR UPDATE"
+    sql = "SELECT application_id FROM scim_tokens WHERE id = %(id)s"
     application_id: UUID | None = await fetch_value(db, sql, id=id)
     if application_id is None:
         raise NotFound("SCIM token", id)
+    # This locks the application before its tokens, as `end_push` does, to avoid deadlocks.
     await _require_right(db, caller, application_id, is_revoked=True)
+    await execute(db, f"{sql} FOR UPDATE", id=id)
     await execute(
         db, "UPDATE scim_tokens SET revoked_at = coalesce(revoked_at, %(now)s) WHERE id = %(id)s", id=id, now=now
     )
@@ -108,11 +111,13 @@ async def revoke_push_token(db: Db, caller: Caller, id: UUID, now: datetime) -> 
 
 
 async def _require_right(db: Db, caller: Caller, application_id: UUID, *, is_revoked: bool = False) -> None:
-    # Lock until the commit: the application must not become an identity source before the token is stored.
+    # Lock until the commit: the application must not become an identity source, nor its push end, before the token is
+    # stored. The statement after the lock reads what others committed during the wait.
+    await lock_application(db, application_id)
     rows = await fetch_rows(
         db,
         """SELECT a.is_identity_source, EXISTS (SELECT FROM scim_pushes p WHERE p.application_id = a.id)
-           FROM applications a WHERE a.id = %(id)s FOR KEY SHARE OF a""",
+           FROM applications a WHERE a.id = %(id)s""",
         id=application_id,
     )
     if not rows:

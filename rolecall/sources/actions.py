@@ -8,6 +8,7 @@ import msgspec
 from psycopg.types.json import Jsonb
 
 from rolecall.applications.model import no_such_group
+from rolecall.applications.queries import lock_application
 from rolecall.core import sealing
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json, check
@@ -33,7 +34,7 @@ _COMMON = frozenset({"kind", "url", "contents", "secret"})
 async def put_source(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts, config: Config) -> None:
     """Set the source, and store its secret if one is given."""
     # Lock against a concurrent change of the schedule: its locations and a source exclude each other.
-    await execute(db, "SELECT FROM applications WHERE id = %(id)s FOR NO KEY UPDATE", id=application_id)
+    await lock_application(db, application_id)
     application = await queries.application(db, application_id)
     require_right(caller, application)
     body, source = checked_source(application, raw, facts, config)
@@ -67,6 +68,7 @@ def checked_source(
 
 async def delete_source(db: Db, caller: Caller, application_id: UUID, now: datetime) -> None:
     """Remove the source, its secret, its SCIM tokens and its pushed records; keep imported data."""
+    await lock_application(db, application_id)
     require_right(caller, await queries.application(db, application_id))
     await end_push(db, application_id, now)
     await delete_secret(db, application_id, FETCHING)

@@ -191,6 +191,8 @@ async def _update_identities(db: Db, run: ImportRun, now: datetime) -> list[str]
 
 
 async def _record(db: Db, run: ImportRun, result: ImportResult, sources: Sources, files: list[FileTotals]) -> None:
+    # `move_import` fires triggers that lock the curations and then take this lock; a curation takes it first.
+    await matching.take_turn(db)
     await _record_totals(db, run, result.totals)
     await execute(
         db,
