@@ -7,14 +7,14 @@ an import could show their access (`is_unshown`, in the same file).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from rolecall.accounts.model import Access
-from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.duties.prevention import ProposedAccess
 from rolecall.settings.policy import RequestAction
 
@@ -72,6 +72,24 @@ async def take_turns_of_nesting(db: Db, *, of_groups: bool) -> bool | None:
     """
     found: bool | None = await fetch_value(db, "SELECT take_turns_of_nesting(%(of_groups)s)", of_groups=of_groups)
     return found
+
+
+async def take_turns_of_people(db: Db, people: Collection[UUID], *, of_groups: bool) -> None:
+    """Take the locks that the checks of requests of these people or about groups take, all at once and in order.
+
+    A transaction that makes several checks calls this first: otherwise each check would take its locks after those of
+    the check before it, and two such transactions could deadlock. Requests must be locked before.
+    """
+    if (people or of_groups) and await take_turns_of_nesting(db, of_groups=of_groups) is not None:
+        await execute(db, "SELECT take_turns('person', %(people)s::text[])", people=[str(id) for id in people])
+
+
+async def take_all_turns(db: Db, ids: Iterable[UUID]) -> None:
+    """Take the locks of the checks of these locked requests, all at once (`take_turns_of_people`)."""
+    rows = await fetch_rows(
+        db, "SELECT DISTINCT identity_id FROM access_requests WHERE id = ANY(%(ids)s)", ids=list(ids)
+    )
+    await take_turns_of_people(db, [id for (id,) in rows if id], of_groups=(None,) in rows)
 
 
 async def changes_of_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[tuple[int, OpenChange]]]:

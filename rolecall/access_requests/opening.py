@@ -14,7 +14,7 @@ from rolecall.access_requests.access_fits_action import overtaken
 from rolecall.access_requests.asking_owners import record_conflicts
 from rolecall.access_requests.model import APPROVE, ASK_AGAIN, POSTPONE, REOPEN, RESUME, SNOOZE, START, Move
 from rolecall.access_requests.moving import Ids, Text, cancel_with_reasons, lock_movable, move, withhold
-from rolecall.access_requests.open_access import take_turns_of_nesting
+from rolecall.access_requests.open_access import take_all_turns
 from rolecall.access_requests.rechecking import ConflictVerdict, recheck
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute, fetch_rows
@@ -97,19 +97,16 @@ async def move_due(db: Db, now: datetime) -> bool:
     found = [
         await fetch_rows(
             db,
-            f"""SELECT id, identity_id IS NULL FROM access_requests
+            f"""SELECT id FROM access_requests
                 WHERE status = '{min(due.allowed)}' AND greatest({column}, postponed_until) <= %(now)s
                 ORDER BY greatest({column}, postponed_until) LIMIT {_BATCH} FOR UPDATE SKIP LOCKED""",
             now=now,
         )
         for due, column in ((START, "scheduled_start"), (RESUME, "snoozed_until"))
     ]
-    if any(is_group for rows in found for _, is_group in rows):
-        # To avoid deadlocks, this lock must be taken before people are locked. Both calls of `_open` may lock people,
-        # so take it before the first one.
-        await take_turns_of_nesting(db, of_groups=True)
+    await take_all_turns(db, [id for rows in found for (id,) in rows])
     for due, text, rows in zip((START, RESUME), (None, "The snooze has ended"), found, strict=True):
-        await _open(db, due, [id for id, _ in rows], SYSTEM, now, text)
+        await _open(db, due, [id for (id,) in rows], SYSTEM, now, text)
     return any(len(rows) == _BATCH for rows in found)
 
 

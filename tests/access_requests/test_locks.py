@@ -1,22 +1,23 @@
 """Test that transactions that change the same requests in bulk wait for each other and never deadlock."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 import pytest
 
 from rolecall.access_requests import moving
 from rolecall.access_requests.closed_loop import close_loop
-from rolecall.core.authors import by_system, written_by
+from rolecall.access_requests.model import NewPrivilege
+from rolecall.access_requests.opening import move_due
 from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, fetch_rows, fetch_value, make_pool
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value, make_pool
 from tests.builders import an_access_request, an_application, an_identity
+from tests.duties.separating import a_company
 from tests.holdings import an_account, finish_import
+from tests.interleaving import Crew, people_against_the_order
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)
@@ -38,28 +39,6 @@ async def a_finished_import_with_resolved_requests(db: Db) -> tuple[UUID, list[U
     await moving.resolve(db, ids, SYSTEM, NOON)
     number = await finish_import(db, application, "Users", "Memberships", at=LATER)
     return await fetch_value(db, "SELECT id FROM application_imports WHERE number = %(n)s", n=number), ids
-
-
-class Crew:
-    """Run tasks in their own transactions; start each one when the previous task waits for a lock."""
-
-    def __init__(self, pool: Pool, watcher: Db) -> None:
-        self.pool, self.watcher = pool, watcher
-        self.tasks: list[asyncio.Task[None]] = []
-
-    async def begin(self, work: Callable[[Db], Awaitable[Any]]) -> None:
-        pid = asyncio.get_running_loop().create_future()
-
-        async def in_a_transaction() -> None:
-            async with self.pool.connection() as db, written_by(db, "step", by_system("work", LATER)):
-                pid.set_result(db.info.backend_pid)
-                await work(db)
-
-        self.tasks.append(asyncio.create_task(in_a_transaction()))
-        async with asyncio.timeout(30):
-            blocked = "SELECT cardinality(pg_blocking_pids(%(pid)s)) > 0"
-            while not await fetch_value(self.watcher, blocked, pid=await pid):  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
 
 
 @pytest.mark.timeout(900)
@@ -88,7 +67,7 @@ async def test_concurrent_bulk_work_on_the_same_requests_does_not_deadlock(confi
                 await moving.lock(first, ids[:1])
                 for n in range(len(everyone)):
                     await crew.begin(everyone[(turn + n) % len(everyone)])
-            await asyncio.gather(*crew.tasks)
+            await crew.end()
 
             rows = await fetch_rows(db, "SELECT status FROM access_requests WHERE id = ANY(%(ids)s)", ids=ids)
             assert {status for (status,) in rows} <= {"Completed", "Canceled"}
@@ -104,6 +83,32 @@ async def test_requests_of_a_person_are_locked_in_number_order(config: Config, d
             await crew.begin(partial(moving.lock_unfinished, identity_id=ada))
             free = "SELECT id FROM access_requests WHERE id = %(id)s FOR UPDATE SKIP LOCKED"
             found = await fetch_rows(db, free, id=second)
-        await asyncio.gather(*crew.tasks)
+        await crew.end()
 
     assert found == [(second,)]
+
+
+async def test_worker_locks_all_people_of_due_requests_in_order(config: Config, db: Db) -> None:
+    """It starts some requests and then resumes others, and each step checks its requests."""
+    company = await a_company(db)
+    people = await people_against_the_order(db)
+    due = {"Scheduled": "scheduled_start", "Snoozed": "snoozed_until"}
+    for person, (status, column) in zip(people, due.items(), strict=True):
+        officer = [NewPrivilege(header="Group", permission="Officers")]
+        id = await an_access_request(db, identity_id=person, application_id=company.ledger, privileges=officer)
+        sql = f"UPDATE access_requests SET status = %(status)s, {column} = now() - interval '1 hour' WHERE id = %(id)s"
+        await execute(db, sql, status=status, id=id)
+
+    async with make_pool(config) as pool:
+        crew = Crew(pool, db)
+        async with pool.connection() as other, other.transaction():
+            await lock_person(other, people[1])
+            await crew.begin(lambda db: move_due(db, datetime.now(UTC)))
+            await lock_person(other, people[0])
+        await crew.end()
+
+    assert await fetch_value(db, "SELECT count(*) FROM access_requests WHERE status = 'Open'") == 2
+
+
+async def lock_person(db: Db, id: UUID) -> None:
+    await execute(db, "SELECT take_turns('person', ARRAY[%(id)s])", id=str(id))

@@ -1,5 +1,6 @@
 """Test bulk responses: each tab has its own action, and each request its own result."""
 
+import asyncio
 import re
 from html import unescape
 from typing import Any
@@ -8,13 +9,17 @@ from uuid import UUID
 import httpx2
 import pytest
 
+from rolecall.access_requests.model import NewPrivilege
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_value
+from rolecall.core.db import Db, execute, fetch_value, make_pool
 from tests.builders import an_access_request, an_application, an_identity
 from tests.console.company import Company, a_company
 from tests.console.pages import Form, filled, forms_of
+from tests.duties import separating
+from tests.interleaving import people_against_the_order
 
 BUTTONS = {"Approve": ["Approved", "Rejected"], "Resolve": ["Approved"], "Verify": ["Approved", "Rejected"]}
+WAITS = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"
 REACHED = {"Approve": "Open", "Resolve": "Resolved", "Verify": "Completed"}
 NEXT = {"Approve": "waits for .+ to provision it", "Resolve": "waits for .+ to verify it", "Verify": "is Completed"}
 
@@ -134,3 +139,32 @@ async def test_only_requests_that_wait_for_the_person_can_be_selected(
     assert f'name="id" value="{theirs}"' not in page
     assert await form_on(administrator, "/requests") is None
     assert await form_on(administrator, "/requests?status=Canceled") is None
+
+
+async def test_bulk_response_locks_groups_and_people_in_order(
+    administrator: httpx2.AsyncClient, db: Db, company: Company, config: Config
+) -> None:
+    """Checks of a person's request and of a group's request share a lock, which the latter takes alone."""
+    separated = await separating.a_company(db, response="Approve")
+    owned: dict[str, Any] = {
+        "application_id": separated.ledger,
+        "privileges": [NewPrivilege(header="Group", permission="Officers")],
+    }
+    sql = "UPDATE applications SET owner_id = %(me)s, priority = 'High' WHERE id = %(id)s"
+    await execute(db, sql, me=company.administrator, id=separated.ledger)
+    people = await people_against_the_order(db)
+    made = [await an_access_request(db, identity_id=person, **owned) for person in people]
+    made.append(await an_access_request(db, identity_id=None, target_name="Temps", **owned))
+    body = {"type": "Approve", "response": "Approved", "id": [str(id) for id in made]}
+
+    async with make_pool(config) as pool, pool.connection() as other:
+        async with other.transaction():
+            await execute(other, "SELECT take_turns_of_nesting(false)")
+            await execute(other, "SELECT take_turns('person', ARRAY[%(id)s])", id=str(people[1]))
+            sending = asyncio.create_task(administrator.post("/requests/respond", data=body))
+            while not sending.done() and not await fetch_value(db, WAITS):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            await execute(other, "SELECT take_turns('person', ARRAY[%(id)s])", id=str(people[0]))
+        assert (await sending).status_code == 303
+
+    assert set(await statuses(db, made)) == {"Open"}

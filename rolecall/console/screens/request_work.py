@@ -4,6 +4,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests import actions, model, permitted, queries
 from rolecall.access_requests.moving import lock
+from rolecall.access_requests.open_access import take_all_turns
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.console import record_access
 from rolecall.console.answers import ItemResult, SeeOther, failure, several
@@ -100,8 +101,10 @@ async def respond_to_several(db: Db, person: Person, form: Form, facts: Facts) -
     ids = form.get("id", [])
     if not ids:
         raise Invalid.on("id", "Select at least one request")
-    # Lock all requests first, in number order, to avoid deadlocks between people who respond to several at once.
-    await lock(db, [known for id in ids if (known := guid(id))])
+    # Take all locks first, in order, to avoid deadlocks between people who respond to several at once.
+    known = [each for id in ids if (each := guid(id))]
+    await lock(db, known)
+    await take_all_turns(db, known)
     return several(_after(form, ""), [await _respond_to_one(db, person, id, form, facts) for id in ids])
 
 
