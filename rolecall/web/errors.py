@@ -7,7 +7,13 @@ import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from psycopg import InterfaceError, OperationalError
-from psycopg.errors import ProgramLimitExceeded, ReadOnlySqlTransaction
+from psycopg.errors import (
+    DeadlockDetected,
+    LockNotAvailable,
+    ProgramLimitExceeded,
+    ReadOnlySqlTransaction,
+    SerializationFailure,
+)
 from psycopg_pool import PoolTimeout
 
 from rolecall.core import errors
@@ -35,7 +41,7 @@ _KINDS: dict[type[errors.RolecallError], tuple[int, str]] = {
     errors.UnsupportedMediaType: (415, "unsupported_media_type"),
     errors.RateLimited: (429, "rate_limited"),
 }
-_RETRY_AFTER_OUTAGE = "5"
+_RETRY_AFTER_OUTAGE, _RETRY_AFTER_COLLISION = "5", "1"
 
 
 class _Handler(Protocol):
@@ -87,6 +93,13 @@ def answer_outage(_: Request[Any, Any, Any], error: Exception) -> Response[Error
     return answer(503, "unavailable", f"The {what}", {"Retry-After": _RETRY_AFTER_OUTAGE})
 
 
+def answer_collision(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorBody]:
+    """Ask the client to try again after two transactions waited for each other, and this one was rolled back."""
+    log.error("deadlock", reason=str(error), correlation_id=correlation_id.get())
+    said = "Someone else is changing the same records, so nothing was changed; send the request again"
+    return answer(503, "unavailable", said, {"Retry-After": _RETRY_AFTER_COLLISION})
+
+
 def _outage(error: Exception) -> str:
     match error:
         case _ if is_disk_full(error):
@@ -110,8 +123,11 @@ def answer_crash(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorB
 HANDLERS: dict[int | type[Exception], _Handler] = {
     errors.RolecallError: answer_known,
     HTTPException: answer_framework,
-    # This subclass of OperationalError is not an outage: a retry would fail too.
+    # These subclasses of OperationalError are no outages. After the first one, a retry would fail too.
     ProgramLimitExceeded: answer_long_value,
+    DeadlockDetected: answer_collision,
+    SerializationFailure: answer_collision,
+    LockNotAvailable: answer_collision,
     OperationalError: answer_outage,
     InterfaceError: answer_outage,
     PoolTimeout: answer_outage,

@@ -1,14 +1,17 @@
+import asyncio
 import random
 import re
 
 import httpx2
 import msgspec
+import psycopg
 import pytest
 
 from rolecall.core import db as db_module
 from rolecall.core.config import Config
-from rolecall.core.db import Db
+from rolecall.core.db import Db, execute, fetch_value
 from tests.asgi import serving
+from tests.builders import an_access_request
 
 TOO_MUCH = b'{"name": "' + b"x" * 2 * 1024 * 1024 + b'"}'
 DEEP = '{"name": ' + "[" * 500 + "]" * 500 + "}"
@@ -154,6 +157,29 @@ async def test_unreachable_database_is_503(config: Config, token: str, monkeypat
 
     assert is_error(answer, 503, "unavailable", "The database is unreachable")
     assert answer.headers["retry-after"] == "5"
+
+
+async def test_request_that_is_rolled_back_after_a_deadlock_can_be_repeated(
+    client: httpx2.AsyncClient, db: Db, clean_database: str
+) -> None:
+    """The request locks its token and then waits for the record; the other transaction does so the other way round."""
+    id = await an_access_request(db)
+    path = f"/api/access-requests/{id}/cancel"
+    async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as other:
+        # The request notices the deadlock first, and is rolled back.
+        await execute(other, "SET deadlock_timeout = '60s'")
+        async with other.transaction():
+            await execute(other, "SELECT FROM access_requests FOR UPDATE")
+            sending = asyncio.create_task(client.post(path))
+            while not await fetch_value(db, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            await execute(other, "SELECT FROM tokens FOR UPDATE")
+        answer = await sending
+
+    said = "Someone else is changing the same records, so nothing was changed; send the request again"
+    assert is_error(answer, 503, "unavailable", said)
+    assert answer.headers["retry-after"] == "1"
+    assert (await client.post(path)).json()["status"] == "Canceled"
 
 
 async def test_name_too_long_for_an_index_is_refused(client: httpx2.AsyncClient) -> None:
