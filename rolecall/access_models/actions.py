@@ -83,12 +83,25 @@ async def commit_model(
                 f"The rule {found.rule} blocks this model: the model {why}."
                 " Simulate the draft to see all conflicts, then change it"
             )
-    # Prevent changes of identities between evaluating the conditions and the commit of this transaction.
-    await execute(db, "SELECT pg_advisory_xact_lock(access_model_lock())")
+    await _lock_members(db)
     await commit_draft(db, "access_models", _ADD_VERSION, model.id, draft, caller, now)
     await _replace_grants(db, model.id)
     await _replace_members(db, model.id, now)
     return await queries.get(db, model.id)
+
+
+async def _lock_members(db: Db) -> None:
+    """Prevent changes of identities between evaluating the conditions and the commit of this transaction."""
+    await execute(db, "SELECT pg_advisory_xact_lock(access_model_lock())")
+
+
+async def wait_for_models(db: Db) -> None:
+    """Take the lock that every change of an identity takes.
+
+    Call this before `matching.take_turn` if identities are changed after it, because imports take the two locks in this
+    order.
+    """
+    await execute(db, "SELECT pg_advisory_xact_lock_shared(access_model_lock())")
 
 
 async def _replace_grants(db: Db, id: UUID) -> None:

@@ -17,7 +17,7 @@ from rolecall.reviews.events import REOPENED, record_item_events, record_notice
 from rolecall.reviews.item_queries import IS_HELD
 from rolecall.reviews.model import WATCHED_AFTER, ReviewEvent
 from rolecall.reviews.moving import release_late
-from rolecall.reviews.remediating import request_removals
+from rolecall.reviews.remediating import lock_removals, request_removals
 from rolecall.reviews.unexplained import open_unexplained
 
 
@@ -304,6 +304,7 @@ async def _reopen(db: Db, run: ComparedImport, which: str, said: str, now: datet
         since=now - WATCHED_AFTER,
     )
     await record_change(db, ItemChange.REOPENED, rows, said, now, import_number=run.number)
+    await lock_removals(db, [id for id, _ in rows])
     for review_id in reviews_of(rows):
         review = await queries.plan_of(db, review_id)
         await request_removals(db, SYSTEM, review, [id for id, its in rows if its == review_id], now)

@@ -8,9 +8,11 @@ from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from rolecall.access_models.actions import wait_for_models
 from rolecall.access_requests.model import RequestEvent
+from rolecall.accounts.matching import take_turn
 from rolecall.core.caller import SYSTEM
-from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.identities.actions import remove_identities
 from rolecall.reviews import queries
 from rolecall.reviews.accepting import postpone_removals
@@ -26,7 +28,7 @@ from rolecall.reviews.events import (
 )
 from rolecall.reviews.model import WATCHED_AFTER, OnSilence, ReviewStatus
 from rolecall.reviews.moving import NOT_SUBMITTED, REVIEWERS, move_items, release_late, replace_parties
-from rolecall.reviews.remediating import request_removals
+from rolecall.reviews.remediating import lock_removals, request_removals
 from rolecall.reviews.reviewers import reviewers_for
 from rolecall.reviews.shapes import ReviewDetail
 from rolecall.work_items.actions import record_activity_of
@@ -175,11 +177,12 @@ async def _follow_models(db: Db, now: datetime) -> None:
 
 async def _end_acceptances(db: Db, now: datetime) -> None:
     """End acceptances whose date has passed, and notify the owners of the reviews."""
+    ended = "status = 'Flagged' AND accepted_until <= %(now)s"
+    await _lock_reviews(db, f"r.id IN (SELECT c.review_id FROM review_items c WHERE {ended})", now=now)
     # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     rows = await fetch_rows(
         db,
-        """UPDATE review_items SET accepted_until = NULL WHERE status = 'Flagged' AND accepted_until <= %(now)s
-           RETURNING id, review_id""",
+        f"UPDATE review_items SET accepted_until = NULL WHERE {ended} RETURNING id, review_id",
         now=now,
     )
     await record_change(db, ItemChange.ACCEPTANCE_ENDED, rows, "The acceptance of the access has ended", now)
@@ -295,9 +298,29 @@ async def _request_again(db: Db, now: datetime) -> None:
            WHERE c.status = 'Flagged' AND c.request_id IS NULL
              AND (c.submission_id IS NOT NULL OR r.status <> 'Open') ORDER BY r.number, c.list_key FOR UPDATE OF c""",
     )
+    await lock_removals(db, [id for id, _ in rows])
     for review_id in reviews_of(rows):
         review = await queries.plan_of(db, review_id)
         await request_removals(db, SYSTEM, review, [id for id, its in rows if its == review_id], now)
+
+
+# Accounts of Unknown identities, each with the only other identity that has its employee ID or e-mail. The first name
+# distinguishes the identities that reviews create (`_unknown_person` in remediating.py).
+_KNOWN_NOW = """
+    SELECT a.number, (array_agg(i.id))[1] AS id FROM identities u JOIN accounts a ON a.identity_id = u.id
+    JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
+    JOIN identities i ON i.type <> 'Unknown'
+         AND (v.employee_id <> '' AND lower(i.employee_id) = lower(v.employee_id)
+              OR v.email <> '' AND lower(i.email_address) = lower(v.email)
+                 AND NOT (has_confirmed_bearer(v.email) AND EXISTS (
+                     SELECT FROM unconfirmed_emails e WHERE e.identity_id = i.id)))
+    WHERE u.type = 'Unknown' AND u.first_name = 'Unknown' AND u.status = 'Active' AND a.pin = 'Pinned'
+    GROUP BY a.number HAVING count(DISTINCT i.id) = 1"""
+_WITHOUT_ACCOUNTS = """
+    SELECT i.id FROM identities i
+    WHERE i.type = 'Unknown' AND i.status = 'Active' AND i.first_name = 'Unknown'
+      AND NOT EXISTS (SELECT FROM accounts a WHERE a.identity_id = i.id)
+      AND EXISTS (SELECT FROM past_matches m WHERE m.identity_id = i.id)"""
 
 
 async def retire_unknown(db: Db, now: datetime) -> None:
@@ -305,29 +328,19 @@ async def retire_unknown(db: Db, now: datetime) -> None:
 
     Remove Unknown identities without accounts.
     """
+    # This runs with every tick, so return before the locks if there is nothing to do.
+    if not await fetch_value(db, f"SELECT EXISTS ({_KNOWN_NOW}) OR EXISTS ({_WITHOUT_ACCOUNTS})"):
+        return
+    # Without these locks, this could overwrite a pin or a match that another transaction sets meanwhile.
+    await wait_for_models(db)
+    await take_turn(db)
     # Fires count_matching, keep_past and note_pin (schema/accounts.sql), note_to_evaluate (schema/duties.sql) and
     # recheck_requests (schema/access_requests.sql).
     await execute(
         db,
-        # The first name distinguishes the identities that reviews create (`_unknown_person` in remediating.py).
-        """UPDATE accounts a SET identity_id = f.id, matched_on = %(now)s FROM (
-               SELECT a.number, (array_agg(i.id))[1] AS id FROM identities u JOIN accounts a ON a.identity_id = u.id
-               JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
-               JOIN identities i ON i.type <> 'Unknown'
-                    AND (v.employee_id <> '' AND lower(i.employee_id) = lower(v.employee_id)
-                         OR v.email <> '' AND lower(i.email_address) = lower(v.email)
-                            AND NOT (has_confirmed_bearer(v.email) AND EXISTS (
-                                SELECT FROM unconfirmed_emails e WHERE e.identity_id = i.id)))
-               WHERE u.type = 'Unknown' AND u.first_name = 'Unknown' AND u.status = 'Active' AND a.pin = 'Pinned'
-               GROUP BY a.number HAVING count(DISTINCT i.id) = 1) AS f
-           WHERE f.number = a.number""",
+        f"UPDATE accounts a SET identity_id = f.id, matched_on = %(now)s FROM ({_KNOWN_NOW}) AS f"
+        " WHERE f.number = a.number",
         now=now,
     )
-    rows = await fetch_rows(
-        db,
-        """SELECT i.id FROM identities i
-           WHERE i.type = 'Unknown' AND i.status = 'Active' AND i.first_name = 'Unknown'
-             AND NOT EXISTS (SELECT FROM accounts a WHERE a.identity_id = i.id)
-             AND EXISTS (SELECT FROM past_matches m WHERE m.identity_id = i.id)""",
-    )
+    rows = await fetch_rows(db, _WITHOUT_ACCOUNTS)
     await remove_identities(db, [id for (id,) in rows], now)

@@ -9,9 +9,12 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from rolecall.access_models.actions import wait_for_models
+from rolecall.access_requests import moving
 from rolecall.access_requests.creation import create_enriched, relate_to
 from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewPrivilege, NewRequest, PriorApproval, RelatedItem
+from rolecall.access_requests.open_access import take_turns_of_people
 from rolecall.access_requests.separation import conflicts_created
 from rolecall.accounts import matching
 from rolecall.accounts.model import Access, Match
@@ -88,6 +91,7 @@ async def request_removals(
     If a request of another review already revokes the access, add the item to that request instead. Items of archived
     applications get no request.
     """
+    await _lock_requests(db, item_ids)
     found = await fetch_all(
         db,
         _Removal,
@@ -111,6 +115,39 @@ async def request_removals(
     await _store_requests(db, {item.id: id for id, items in zip(ids, groups, strict=True) for item in items})
 
 
+async def lock_removals(db: Db, item_ids: Sequence[UUID]) -> None:
+    """Take the locks of `request_removals` for the items of several reviews, all at once and in order.
+
+    Otherwise the locks for one review would follow those for the review before it, and could cause deadlocks.
+    """
+    await _lock_requests(db, item_ids)
+    rows = await fetch_rows(
+        db,
+        """SELECT a.identity_id, c.account_number IS NULL FROM review_items c
+           LEFT JOIN accounts a ON a.number = c.account_number WHERE c.id = ANY(%(ids)s)""",
+        ids=list(item_ids),
+    )
+    if (None, False) in rows:
+        await _wait_for_matching(db)
+    await take_turns_of_people(db, {id for id, _ in rows if id}, of_groups=any(is_group for _, is_group in rows))
+
+
+async def _lock_requests(db: Db, item_ids: Sequence[UUID]) -> None:
+    """Lock requests of other reviews that already remove the access of these items, and wait for reviews that make one.
+
+    Their statuses are read afterwards, because somebody may cancel one meanwhile.
+    """
+    accounts = "SELECT account_number::text FROM review_items WHERE id = ANY(%(ids)s) AND account_number IS NOT NULL"
+    await execute(db, f"SELECT take_turns('removal', ARRAY({accounts}))", ids=list(item_ids))
+    await moving.lock(db, [request_id for _, request_id in await _removing_already(db, item_ids)])
+
+
+async def _wait_for_matching(db: Db) -> None:
+    """Wait for a running matching: it may have read an account before `_unknown_person` pins it."""
+    await wait_for_models(db)
+    await matching.take_turn(db)
+
+
 async def _store_requests(db: Db, requests: Mapping[UUID, UUID]) -> None:
     # Fires the triggers show_review_items and keep_item_reasons in schema/reviews.sql.
     await execute(
@@ -126,17 +163,7 @@ async def _join_requests(
     db: Db, caller: Caller, review: ReviewDetail, found: Sequence[_Removal], now: datetime
 ) -> list[_Removal]:
     """Assign items to requests of other reviews that already remove the same access; return the remaining items."""
-    rows = await fetch_rows(
-        db,
-        """SELECT DISTINCT ON (c.id) c.id, q.id FROM review_items c
-           JOIN review_items o ON o.account_number = c.account_number AND o.review_id <> c.review_id
-                AND o.entitlement_id IS NOT DISTINCT FROM c.entitlement_id AND o.decision = c.decision
-           JOIN access_requests q ON q.id = o.request_id AND q.status IN ('Pending', 'Open', 'Resolved')
-           WHERE c.id = ANY(%(ids)s) AND c.decision = %(revoke)s ORDER BY c.id, q.number""",
-        ids=[item.id for item in found],
-        revoke=Decision.REVOKE,
-    )
-    joined: dict[UUID, UUID] = dict(rows)
+    joined: dict[UUID, UUID] = dict(await _removing_already(db, [item.id for item in found]))
     for request_id in dict.fromkeys(joined.values()):
         items = [item for item in found if joined.get(item.id) == request_id]
         await relate_to(db, request_id, _related(items))
@@ -144,6 +171,21 @@ async def _join_requests(
         await add_comment(db, request_id, author=caller.name, content=said, now=now)
     await _store_requests(db, joined)
     return [item for item in found if item.id not in joined]
+
+
+async def _removing_already(db: Db, item_ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
+    """Return items to revoke, each with the first request of another review that removes the same access."""
+    rows = await fetch_rows(
+        db,
+        """SELECT DISTINCT ON (c.id) c.id, q.id FROM review_items c
+           JOIN review_items o ON o.account_number = c.account_number AND o.review_id <> c.review_id
+                AND o.entitlement_id IS NOT DISTINCT FROM c.entitlement_id AND o.decision = c.decision
+           JOIN access_requests q ON q.id = o.request_id AND q.status IN ('Pending', 'Open', 'Resolved')
+           WHERE c.id = ANY(%(ids)s) AND c.decision = %(revoke)s ORDER BY c.id, q.number""",
+        ids=list(item_ids),
+        revoke=Decision.REVOKE,
+    )
+    return [(item_id, request_id) for item_id, request_id in rows]
 
 
 def _related(items: Sequence[_Removal]) -> list[RelatedItem]:
@@ -205,8 +247,7 @@ async def _with_people(db: Db, found: Sequence[_Removal], now: datetime) -> list
     alone = {item.account_id: item for item in reversed(found) if item.account_id and item.identity_id is None}
     if not alone:
         return list(found)
-    # Wait for a running matching: it may have read an account before `_unknown_person` pins it, and overwrite the pin.
-    await matching.take_turn(db)
+    await _wait_for_matching(db)
     # Read again with a lock, because an account may have been matched since `found` was read.
     rows = await fetch_rows(
         db,

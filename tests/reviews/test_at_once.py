@@ -2,19 +2,23 @@
 
 import asyncio
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import httpx2
 import psycopg
 
+from rolecall.access_requests import moving
+from rolecall.accounts.actions import pin_account
 from rolecall.applications.actions import change_application
-from rolecall.core.caller import Caller, Scope
+from rolecall.core.caller import SYSTEM, Caller, Scope
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value, make_pool
 from rolecall.reviews import deciding, following, item_queries, submitting
-from tests.builders import facts
+from tests.builders import an_identity, facts
 from tests.evidence.test_genuine_reviews import a_model
-from tests.reviews.company import a_reviewed_company
+from tests.interleaving import Crew, Work
+from tests.reviews.company import Reviewed, a_reviewed_company
 from tests.reviews.reviewing import an_open_review, decide, items_of
 from tests.reviews.test_following import archive
 
@@ -73,3 +77,102 @@ async def test_two_tabs_that_decide_a_model_and_all_items_do_not_deadlock(
         await deciding_all
 
     assert {item["status"] for item in await items_of(client, review) if item["why"]["accessModels"]} == {"Approved"}
+
+
+async def decided(client: httpx2.AsyncClient, review: str, person: UUID | None) -> dict[str, Any]:
+    """Revoke the access of this person, or of accounts without a person; keep all other access."""
+    [revoked] = [
+        item for item in await items_of(client, review) if item["identity"] == person or about(item) == str(person)
+    ]
+    for item in await items_of(client, review):
+        await decide(client, item, "Revoke" if item["id"] == revoked["id"] else "Keep")
+    return revoked
+
+
+def about(item: dict[str, Any]) -> str | None:
+    return item["identity"] and str(item["identity"]["id"])
+
+
+def submitting_for(review: str, item: dict[str, Any]) -> Work:
+    async def submit(db: Db) -> None:
+        await submitting.submit(db, CLERK, review, {"reviewerId": item["reviewer"]["id"]}, facts())
+
+    return submit
+
+
+async def two_decided_reviews(client: httpx2.AsyncClient, company: Reviewed) -> list[Work]:
+    reviews = [await an_open_review(client) for _ in range(2)]
+    return [submitting_for(review, await decided(client, review, company.emre)) for review in reviews]
+
+
+async def test_request_that_is_canceled_meanwhile_carries_out_no_other_review(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    first, second = await two_decided_reviews(client, await a_reviewed_company(db))
+    async with make_pool(config) as pool:
+        crew = Crew(pool, db)
+        await crew.begin(first)
+        await crew.end()
+        async with pool.connection() as other, other.transaction():
+            [(request,)] = await fetch_rows(other, "SELECT id FROM access_requests")
+            await moving.cancel(other, [request], SYSTEM, datetime.now(UTC))
+            await crew.begin(second)
+        await crew.end()
+
+    assert await fetch_rows(db, "SELECT status FROM access_requests ORDER BY number") == [("Canceled",), ("Open",)]
+
+
+async def test_two_reviews_that_revoke_the_same_access_at_once_make_one_request(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    first, second = await two_decided_reviews(client, await a_reviewed_company(db))
+    async with make_pool(config) as pool:
+        crew = Crew(pool, db)
+        async with pool.connection() as other, other.transaction():
+            await first(other)
+            await crew.begin(second)
+        await crew.end()
+
+    assert await fetch_value(db, "SELECT count(*) FROM access_requests") == 1
+    assert await fetch_value(db, "SELECT count(*) FROM related_items") == 2
+
+
+async def test_submission_locks_access_models_before_matching(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    """An import of people takes the two locks in this order; so does an account that gets an Unknown identity."""
+    await a_reviewed_company(db)
+    review = await an_open_review(client)
+    submit = submitting_for(review, await decided(client, review, None))
+    async with make_pool(config) as pool:
+        crew = Crew(pool, db)
+        async with pool.connection() as other, other.transaction():
+            await execute(other, "SELECT pg_advisory_xact_lock(access_model_lock())")
+            await crew.begin(submit)
+            await execute(other, "SELECT lock_matching()")
+        await crew.end()
+
+    assert await fetch_value(db, "SELECT count(*) FROM identities WHERE type = 'Unknown'") == 1
+
+
+async def test_account_that_is_pinned_meanwhile_keeps_its_pin(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client)
+    submit = submitting_for(review, await decided(client, review, None))
+    async with make_pool(config) as pool:
+        crew = Crew(pool, db)
+        await crew.begin(submit)
+        await crew.end()
+        await an_identity(db, "Known", "Now", email="svc@example.com")
+        number, account = (await fetch_rows(db, "SELECT number, id FROM accounts WHERE username = 'svc'"))[0]
+        sql = "UPDATE account_versions SET email = 'svc@example.com' WHERE account_number = %(number)s"
+        await execute(db, sql, number=number)
+        async with pool.connection() as other, other.transaction():
+            await pin_account(other, account, {"never": True}, facts())
+            await crew.begin(lambda db: following.retire_unknown(db, datetime.now(UTC)))
+        await crew.end()
+
+    [row] = await fetch_rows(db, "SELECT pin, match, identity_id FROM accounts WHERE username = 'svc'")
+    assert row == ("Never", "Never", None)
