@@ -2068,7 +2068,8 @@ CREATE TABLE public.scim_tokens (
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
     last_used_at timestamp with time zone,
-    revoked_at timestamp with time zone
+    revoked_at timestamp with time zone,
+    owner_id uuid
 );
 ALTER TABLE ONLY public.scim_tokens ADD CONSTRAINT scim_tokens_application_id_name_key UNIQUE (application_id, name);
 ALTER TABLE ONLY public.scim_tokens ADD CONSTRAINT scim_tokens_pkey PRIMARY KEY (id);
@@ -2734,7 +2735,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- e72c65c0e96b function show_review_items()
 
 -- In rolecall/schema/scim_server.sql:
--- 8f4a4199ffe1 function note_scim_tokens()
+-- 732a1b5d2b1f function note_scim_tokens()
 
 -- In rolecall/schema/settings.sql:
 -- 4a82f14421d9 function note_settings()

@@ -1,4 +1,4 @@
-"""Count accounts, API tokens and notification problems that need attention, for the home page."""
+"""Count accounts, tokens and notification problems that need attention, for the home page."""
 
 from datetime import datetime, timedelta
 
@@ -6,12 +6,15 @@ import msgspec
 
 from rolecall.core.computed_lists import fetch_computed
 from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.text import some_of
 from rolecall.notifications import health
+from rolecall.scim_server import health as pushes
 from rolecall.tokens import queries as tokens
 
 # The highest count: counting stops here, to keep the home page fast.
 _MOST_COUNTED = 1000
 _DORMANT_DAYS = 90
+_MOST_NAMED = 3
 
 
 class Attention(msgspec.Struct, frozen=True):
@@ -74,6 +77,16 @@ async def tokens_to_look_at(db: Db, now: datetime) -> list[Attention]:
     """Count the valid tokens with refused scopes: scopes that the owner of the token may no longer use."""
     count = len(await tokens.with_refused_scopes(db, now))
     return [Attention(count, "API tokens with scopes that their owner lacks", "/settings/tokens")] if count else []
+
+
+async def push_tokens_to_look_at(db: Db, now: datetime) -> list[Attention]:
+    """Count the valid SCIM tokens of people who left; the link leads to the first application."""
+    found = await pushes.tokens_of_leavers(db, now)
+    if not found:
+        return []
+    names = some_of(list(dict.fromkeys(each.application for each in found)), _MOST_NAMED)
+    address = f"/applications/{found[0].application_id}/source"
+    return [Attention(len(found), f"SCIM tokens of people who left: {names}", address)]
 
 
 async def notifications_to_look_at(db: Db, now: datetime) -> list[Attention]:

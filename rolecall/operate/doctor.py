@@ -28,6 +28,10 @@ MOST_UNMATCHED_PERCENT = 10
 DELIVERIES_LATE = timedelta(minutes=5)
 IMPORTS_WAIT = timedelta(minutes=15)
 _NAMED = 5
+_ROTATE_PUSH = (
+    "create another token (`rolecall source create-token APPLICATION NAME`), enter it at the identity provider, and"
+    " revoke the old one"
+)
 
 
 async def examine(db: Db, config: Config) -> list[CheckResult]:
@@ -166,8 +170,7 @@ async def _connections(db: Db, config: Config) -> list[CheckResult]:
             "SCIM pushes",
             await pushes.problems(db, clock.now()),
             "their tokens are valid for a month or more",
-            "create another token (`rolecall source create-token APPLICATION NAME`), enter it at the identity"
-            " provider, and revoke the old one",
+            _ROTATE_PUSH,
         ),
         _of_problems(
             "carriers",
@@ -207,6 +210,12 @@ async def _tokens(db: Db) -> str:
     found = await tokens.with_refused_scopes(db, clock.now())
     said = [f"{each.name} of {each.owner.name} ({', '.join(each.refused_scopes)})" for each in found if each.owner]
     return f"the owner may no longer use these scopes, so they are refused: {_some(said)}" if said else ""
+
+
+async def _push_tokens(db: Db) -> str:
+    found = await pushes.tokens_of_leavers(db, clock.now())
+    said = [f"{each.application}: {each.name} by {each.owner}" for each in found]
+    return f"created by people who left, who may still know the secrets: {_some(said)}" if said else ""
 
 
 async def _waiting_imports(db: Db) -> str:
@@ -327,6 +336,13 @@ _CHECKS = [
         _tokens,
         "the owner of every API token may use its scopes",
         "create a token without an owner for the program (`rolecall token create`), and revoke the old one",
+        CheckState.WARNING,
+    ),
+    DatabaseCheck(
+        "SCIM tokens",
+        _push_tokens,
+        "no valid SCIM token was created by a person who left",
+        _ROTATE_PUSH,
         CheckState.WARNING,
     ),
     DatabaseCheck(

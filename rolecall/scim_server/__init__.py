@@ -4,7 +4,7 @@
     schema.py, resources.py                    the attributes of users and groups; checks of pushed resources
     filters.py, filter_sql.py, patching.py     parse filters, compile them to SQL, apply PATCH
     projection.py, discovery.py, protocol.py   select attributes, describe the server, serve requests
-    health.py                                  find pushes without a valid token
+    health.py                                  find pushes without a valid token, and tokens of people who left
 
 Pushed resources are only stored. An import reads them later as a snapshot (`sources/push.py`) and updates accounts.
 `docs/sources-push.md` describes the settings of identity providers.

@@ -26,6 +26,7 @@ from rolecall.scim_server.resources import checked_resource, invalid_value, memb
 from rolecall.scim_server.schema import MEMBERS, ResourceType
 from rolecall.scim_server.shapes import NewPushToken, PushTokenBody
 from rolecall.tokens.model import new_secret, public_id, sha256
+from rolecall.tokens.queries import OWNER_OF_CALLER
 
 MOST_TOKENS = 20
 # A token may be used thousands of times a minute; do not write its row each time.
@@ -77,15 +78,18 @@ async def create_push_token(db: Db, caller: Caller, application_id: UUID, raw: J
     secret, id = new_secret(PREFIX), new_id()
     made = await execute(
         db,
-        """INSERT INTO scim_tokens (id, application_id, public_id, secret_sha256, name, created_at, expires_at)
-           VALUES (%(id)s, %(application_id)s, %(public_id)s, %(sha256)s, %(name)s, %(now)s, %(expires_at)s)
-           ON CONFLICT (application_id, name) DO NOTHING""",
+        f"""INSERT INTO scim_tokens
+                   (id, application_id, public_id, secret_sha256, name, created_at, expires_at, owner_id)
+            VALUES (%(id)s, %(application_id)s, %(public_id)s, %(sha256)s, %(name)s, %(now)s, %(expires_at)s,
+                    {OWNER_OF_CALLER})
+            ON CONFLICT (application_id, name) DO NOTHING""",
         id=id,
         application_id=application_id,
         public_id=public_id(secret, PREFIX),
         sha256=sha256(secret),
         name=body.name,
         now=facts.now,
+        caller=caller.id,
         expires_at=None if never else facts.now + timedelta(days=body.expires_in_days or 0),
     )
     if not made:

@@ -1,8 +1,12 @@
-"""Find SCIM pushes without a valid token, and those whose last token expires soon."""
+"""Find SCIM pushes without a valid token, those whose last token expires soon, and tokens of people who left."""
 
 from datetime import datetime, timedelta
+from uuid import UUID
 
-from rolecall.core.db import Db, fetch_rows
+import msgspec
+
+from rolecall.core.db import Db, fetch_all, fetch_rows
+from rolecall.tokens.queries import OWNER_LEFT
 
 _SOON = timedelta(days=30)
 
@@ -24,3 +28,24 @@ async def problems(db: Db, now: datetime) -> list[str]:
 
 def _said(until: datetime, now: datetime) -> str:
     return f"the last token {'expired' if until <= now else 'expires'} on {until:%Y-%m-%d}"
+
+
+class TokenOfLeaver(msgspec.Struct, frozen=True):
+    application_id: UUID
+    application: str
+    name: str
+    owner: str
+
+
+async def tokens_of_leavers(db: Db, now: datetime) -> list[TokenOfLeaver]:
+    """Return the valid tokens whose owners are no longer active. Skip archived applications, which accept no pushes."""
+    return await fetch_all(
+        db,
+        TokenOfLeaver,
+        f"""SELECT a.id AS application_id, a.name AS application, t.name, o.first_name || ' ' || o.last_name AS owner
+            FROM scim_tokens t JOIN identities o ON o.id = t.owner_id
+            JOIN applications a ON a.id = t.application_id AND NOT a.is_archived
+            WHERE t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > %(now)s) AND {OWNER_LEFT}
+            ORDER BY a.list_key, t.created_at, t.id""",
+        now=now,
+    )

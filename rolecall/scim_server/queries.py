@@ -1,7 +1,8 @@
 """Read pushed resources and the tokens of a push."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -16,9 +17,13 @@ from rolecall.scim_server.model import PREFIX, PushToken, ResourceKind, StoredRe
 from rolecall.scim_server.schema import ResourceType
 from rolecall.scim_server.shapes import PushDetail, PushTokenItem
 from rolecall.tokens.model import public_id, sha256
+from rolecall.tokens.queries import OWNER_LEFT
+from rolecall.tokens.shapes import TokenOwner
 
 _TOKEN = "id, application_id, secret_sha256, name, expires_at, last_used_at, revoked_at"  # noqa: S105
-_ITEM = "id, name, created_at, expires_at, last_used_at, revoked_at"
+_ITEM = f"""t.id, t.name, t.created_at, t.expires_at, t.last_used_at, t.revoked_at,
+    t.owner_id, coalesce(o.first_name || ' ' || o.last_name, ''), {OWNER_LEFT}"""
+_WITH_OWNERS = "scim_tokens t LEFT JOIN identities o ON o.id = t.owner_id"
 _COLUMNS = "r.number, r.id, r.resource::text AS resource, r.version, r.created_at, r.changed_at"
 _MEMBERS = """(SELECT coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
                    'value', m.member_id, 'type', u.kind, 'display', nullif(m.display, ''),
@@ -112,10 +117,9 @@ async def detail(db: Db, application_id: UUID, config: Config) -> PushDetail:
     if not rows:
         raise NotFound("SCIM push of application", application_id)
     changed_at, waiting_since, users, active, groups = rows[0]
-    sql = (
-        f"SELECT {_ITEM} FROM scim_tokens WHERE application_id = %(id)s ORDER BY revoked_at IS NOT NULL, created_at, id"
-    )
-    tokens = await fetch_all(db, PushTokenItem, sql, id=application_id)
+    sql = f"""SELECT {_ITEM} FROM {_WITH_OWNERS} WHERE t.application_id = %(id)s
+              ORDER BY t.revoked_at IS NOT NULL, t.created_at, t.id"""
+    tokens = [_token_item(row) for row in await fetch_rows(db, sql, id=application_id)]
     return PushDetail(
         address=root_of(config),
         users=users,
@@ -133,9 +137,14 @@ def _quiet(config: Config) -> timedelta:
 
 
 async def token(db: Db, id: UUID) -> PushTokenItem:
-    if found := await fetch_one(db, PushTokenItem, f"SELECT {_ITEM} FROM scim_tokens WHERE id = %(id)s", id=id):
-        return found
+    if rows := await fetch_rows(db, f"SELECT {_ITEM} FROM {_WITH_OWNERS} WHERE t.id = %(id)s", id=id):
+        return _token_item(rows[0])
     raise NotFound("SCIM token", id)
+
+
+def _token_item(row: Sequence[Any]) -> PushTokenItem:
+    *described, owner_id, owner_name, has_owner_left = row
+    return PushTokenItem(*(*described, TokenOwner(owner_id, owner_name) if owner_id else None, has_owner_left))
 
 
 async def due_pushes(db: Db, config: Config, now: datetime) -> list[UUID]:

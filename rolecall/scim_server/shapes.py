@@ -6,6 +6,7 @@ import msgspec
 from pydantic import Field, ValidationInfo, field_validator
 
 from rolecall.core.checking import Body, Name100, broken
+from rolecall.tokens.shapes import TokenOwner
 
 DEFAULT_DAYS = 365
 
@@ -17,6 +18,14 @@ class PushTokenItem(msgspec.Struct, rename="camel"):
     expires_at: datetime | None = msgspec.field(name="expiresOn")
     last_used_at: datetime | None = msgspec.field(name="lastUsedOn")
     revoked_at: datetime | None = msgspec.field(name="revokedOn")
+    # The person who created the token, if known. It stays valid when they leave, and they may still know its secret.
+    owner: TokenOwner | None
+    has_owner_left: bool
+
+    def outlives_owner(self, now: datetime) -> bool:
+        """Return whether the token is valid although its owner is no longer active."""
+        is_valid = self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+        return is_valid and self.has_owner_left
 
 
 class NewPushToken(PushTokenItem):

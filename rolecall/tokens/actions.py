@@ -31,12 +31,10 @@ async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -
     id = new_id()
     made = await execute(
         db,
-        """INSERT INTO tokens (id, public_id, secret_sha256, name, scopes, created_at, expires_at, owner_id)
-           VALUES (%(id)s, %(public_id)s, %(sha256)s, %(name)s, %(scopes)s, %(now)s, %(expires_at)s,
-                   -- A token that was created with another token has the same owner.
-                   CASE WHEN EXISTS (SELECT FROM tokens WHERE id = %(caller)s)
-                        THEN (SELECT owner_id FROM tokens WHERE id = %(caller)s) ELSE %(caller)s::uuid END)
-           ON CONFLICT (name) DO NOTHING""",
+        f"""INSERT INTO tokens (id, public_id, secret_sha256, name, scopes, created_at, expires_at, owner_id)
+            VALUES (%(id)s, %(public_id)s, %(sha256)s, %(name)s, %(scopes)s, %(now)s, %(expires_at)s,
+                    {queries.OWNER_OF_CALLER})
+            ON CONFLICT (name) DO NOTHING""",
         id=id,
         public_id=public_id(secret),
         sha256=sha256(secret),

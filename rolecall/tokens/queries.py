@@ -16,6 +16,9 @@ from rolecall.tokens.shapes import TokenItem, TokenOwner
 # Tokens `t`, each with its owner `o` and the owner's role `r`. A token created at the command line has no owner.
 _WITH_OWNERS = """tokens t LEFT JOIN identities o ON o.id = t.owner_id
     LEFT JOIN console_roles r ON r.identity_id = t.owner_id"""
+# The owner of what a caller creates: a token that was created with another token has the same owner.
+OWNER_OF_CALLER = """CASE WHEN EXISTS (SELECT FROM tokens WHERE id = %(caller)s)
+    THEN (SELECT owner_id FROM tokens WHERE id = %(caller)s) ELSE %(caller)s::uuid END"""
 OWNER_LEFT = "(t.owner_id IS NOT NULL AND o.status IS DISTINCT FROM 'Active')"
 _COLUMNS = f"""t.id, t.public_id, t.secret_sha256, t.name, t.scopes, t.created_at, t.expires_at, t.last_used_at,
     t.revoked_at, t.owner_id IS NOT NULL AS has_owner, {OWNER_LEFT} AS has_owner_left, r.role AS owner_role"""

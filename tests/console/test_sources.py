@@ -11,7 +11,7 @@ from aiohttp import web
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
-from tests.builders import an_application
+from tests.builders import an_application, an_identity
 from tests.sources.rest_server import CONTENTS, RestServer, serving
 from tests.sources.sourcing import CONNECTOR, allowing
 
@@ -225,3 +225,27 @@ async def test_push_page_shows_its_url_tokens_and_counts(
     revoke = page.partition('action="/scim-tokens/')[2].partition('"')[0]
     assert (await administrator.post(f"/scim-tokens/{revoke}")).status_code == 303
     assert (await anonymous.get("/scim/v2/Users", headers=headers)).status_code == 401
+
+
+async def test_push_page_and_home_name_tokens_of_people_who_left(
+    administrator: httpx2.AsyncClient, db: Db, application: UUID
+) -> None:
+    form = {"kind": "SCIM Push", "url": "", "contents": '{"Users": {"path": "Users"}}', "timeoutSeconds": "60"}
+    here = f"/applications/{application}/source"
+    await administrator.post(here, data=form)
+    for name, days in (("Okta", "30"), ("Old", "30"), ("Entra", "30")):
+        assert (await administrator.post(f"{here}/tokens", data={"name": name, "expiresInDays": days})).is_success
+    fine, home = (await administrator.get(here)).text, (await administrator.get("/")).text
+    grace = await an_identity(db, "Grace", "Hopper")
+    await execute(db, "UPDATE scim_tokens SET owner_id = %(id)s WHERE name <> 'Entra'", id=grace)
+    await execute(db, "UPDATE scim_tokens SET expires_at = now() WHERE name = 'Old'")
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=grace)
+
+    page = (await administrator.get(here)).text
+
+    assert ">Ada Admin</a>" in page
+    assert page.count("Grace Hopper left, and may still know the secret. Create another token") == 1
+    assert "may still know the secret" not in fine
+    label = "</strong>SCIM tokens of people who left: Payroll</a>"
+    assert label not in home
+    assert f'<a href="{here}" class="alarming"><strong>1{label}' in (await administrator.get("/")).text

@@ -3,6 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
+from rolecall.client.answers.administration import TokenOwner
 from rolecall.client.answers.common import Answer, Json
 
 
@@ -32,6 +33,8 @@ class PushToken(Answer):
     expires_on: datetime | None
     last_used_on: datetime | None
     revoked_on: datetime | None
+    owner: TokenOwner | None
+    has_owner_left: bool
 
 
 class PushTokenWithSecret(PushToken):

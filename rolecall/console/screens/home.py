@@ -8,7 +8,13 @@ from rolecall.conflicts import overview as conflicts
 from rolecall.console import finding, home_details, overview, own_home
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage
-from rolecall.console.attention import Attention, accounts_to_look_at, notifications_to_look_at, tokens_to_look_at
+from rolecall.console.attention import (
+    Attention,
+    accounts_to_look_at,
+    notifications_to_look_at,
+    push_tokens_to_look_at,
+    tokens_to_look_at,
+)
 from rolecall.console.charts import Stack, stacked_bars
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import some_words
@@ -39,7 +45,9 @@ _VERBS = {RequirementType.APPROVE: "Decide", RequirementType.RESOLVE: "Provision
 async def _attention(db: Db, caller: Caller, now: datetime) -> list[Attention]:
     accounts = await accounts_to_look_at(db, now) if Scope.APPLICATIONS_READ in caller.scopes else []
     notified = await notifications_to_look_at(db, now) if Scope.CONFIG_MANAGE in caller.scopes else []
-    return accounts + notified + (await tokens_to_look_at(db, now) if Scope.TOKENS_MANAGE in caller.scopes else [])
+    pushes = await push_tokens_to_look_at(db, now) if Scope.CONFIG_MANAGE in caller.scopes else []
+    tokens = await tokens_to_look_at(db, now) if Scope.TOKENS_MANAGE in caller.scopes else []
+    return accounts + notified + pushes + tokens
 
 
 @screen("GET", "/", limits=OWN)

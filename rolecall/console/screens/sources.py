@@ -151,6 +151,7 @@ async def _page(db: Db, id: UUID, config: Config, now: datetime, view: SourceVie
         source = None
     facts = await queries.application(db, id)
     is_push = source is not None and source.kind is SourceKind.SCIM_PUSH
+    push = await push_queries.detail(db, id, config) if is_push else None
     values = {
         "application": application,
         "source": source,
@@ -166,7 +167,8 @@ async def _page(db: Db, id: UUID, config: Config, now: datetime, view: SourceVie
         "result": view.result,
         "is_listed": {group: bool(content.each) for group, content in (source.contents.items() if source else ())},
         "failures": _failures(view.result) if view.result else {},
-        "push": await push_queries.detail(db, id, config) if is_push else None,
+        "push": push,
+        "of_leavers": [token.id for token in push.tokens if token.outlives_owner(now)] if push else [],
         "days": DEFAULT_DAYS,
         "age": (now - source.secret_date).days if source and source.secret_date else None,
     }
