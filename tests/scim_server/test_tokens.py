@@ -40,7 +40,8 @@ async def test_revoked_expired_and_foreign_tokens_are_refused(
 ) -> None:
     (token,) = (await _detail(client, push))["tokens"]
     api_token = (await a_token(db)).secret
-    for secret in ("", "x", api_token, push.secret[:-1] + "0", push.secret.replace("rcs_", "rct_")):
+    typo = push.secret[:-1] + ("1" if push.secret.endswith("0") else "0")
+    for secret in ("", "x", api_token, typo, push.secret.replace("rcs_", "rct_")):
         answer = await Pushing(client, push.id, secret).send("GET", "Users")
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
         assert answer.json()["schemas"] == ["urn:ietf:params:scim:api:messages:2.0:Error"]
