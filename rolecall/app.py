@@ -44,7 +44,7 @@ from rolecall.reviews.routes import items as review_items
 from rolecall.reviews.routes import repeated as review_templates
 from rolecall.reviews.routes import router as reviews
 from rolecall.scim_server import routes as scim_server
-from rolecall.scim_server.protocol import for_scim
+from rolecall.scim_server.errors import for_scim
 from rolecall.settings.routes import router as settings
 from rolecall.source_tests.routes import router as source_tests
 from rolecall.sources.routes import router as sources

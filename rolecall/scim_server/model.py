@@ -11,6 +11,9 @@ from rolecall.core.caller import Caller
 from rolecall.core.errors import RolecallError
 
 Resource = dict[str, Any]
+MEDIA_TYPE = "application/scim+json"
+# The beginning of the URNs of errors and of lists.
+MESSAGES = "urn:ietf:params:scim:api:messages:2.0:"
 # This prefix differs from that of API tokens, so that each kind of token is rejected where the other is expected.
 PREFIX = "rcs"
 # Changes are imported after at most this time, even if further changes keep arriving.

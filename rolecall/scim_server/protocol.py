@@ -1,17 +1,17 @@
 """Serve requests of identity providers (RFC 7644): authenticate, find the resource, run one transaction, respond.
 
-Errors are raised as in the rest of the service; `for_scim` converts those of `/scim/v2` to SCIM errors.
+Errors are raised as in the rest of the service; `errors.py` converts those of `/scim/v2` to SCIM errors.
 """
 
 import base64
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
-from litestar import Response
 from litestar.types import Receive, Scope, Send
 from psycopg.errors import QueryCanceled
 
@@ -25,26 +25,36 @@ from rolecall.scim_server import actions, queries
 from rolecall.scim_server.actions import PushTarget, is_among
 from rolecall.scim_server.discovery import DISCOVERY, MOST_RESULTS, ROOT, discover, root_of
 from rolecall.scim_server.filter_sql import uses_index
-from rolecall.scim_server.filters import parse_filter
-from rolecall.scim_server.model import PushToken, Resource, ResourceKind, ScimError, ScimErrorType, StoredResource
+from rolecall.scim_server.filters import Filter, invalid_filter, parse_filter
+from rolecall.scim_server.model import (
+    MEDIA_TYPE,
+    MESSAGES,
+    PushToken,
+    Resource,
+    ResourceKind,
+    ScimError,
+    ScimErrorType,
+    StoredResource,
+)
 from rolecall.scim_server.projection import EVERYTHING, Projection, read_projection
-from rolecall.scim_server.queries import ResourceList
+from rolecall.scim_server.queries import ResourceList, ResourcePage
 from rolecall.scim_server.schema import ENDPOINTS, ResourceType
 from rolecall.web import limits
 from rolecall.web.bodies import AnyRequest, read_json
 from rolecall.web.correlation import correlation_id
 from rolecall.web.edge import header
-from rolecall.web.errors import ErrorBody
 from rolecall.web.services import Services
 
-MEDIA_TYPE = "application/scim+json"
 _MEDIA_TYPES = (MEDIA_TYPE, "application/json")
-_MESSAGES = "urn:ietf:params:scim:api:messages:2.0:"
 _PAGE = 100
 _SEARCH = ".search"
 # The time limit of a search: a filter that cannot use an index reads every resource.
 _MOST_SECONDS = 10
 _MOST_SEARCHES, _MOST_OF_A_TOKEN = 4, 2
+# The writes that may run or wait in a process, and those of an application.
+_MOST_WRITES, _MOST_OF_AN_APPLICATION = 1000, 100
+# A group of 200,000 members has 400,000 values, or more with display names.
+_MOST_BODY_VALUES = 1_000_000
 _ENCODE = msgspec.json.Encoder().encode
 _ALLOWED = {True: "GET, PUT, PATCH, DELETE", False: "GET, POST"}
 
@@ -166,7 +176,9 @@ async def _search_body(asked: ScimRequest) -> Resource:
 
 async def _body(asked: ScimRequest) -> Resource:
     try:
-        carried = await read_json(asked.request, asked.config.scim_max_body_bytes, _MEDIA_TYPES)
+        carried = await read_json(
+            asked.request, asked.config.scim_max_body_bytes, _MEDIA_TYPES, most_values=_MOST_BODY_VALUES
+        )
     except Invalid as error:
         raise ScimError(error.problems[0].message, ScimErrorType.INVALID_SYNTAX) from None
     body: Resource = carried.raw
@@ -204,7 +216,8 @@ async def _write(asked: ScimRequest, kind: ResourceType, id: UUID | None) -> Sci
     # Read the body before taking a connection, so that a slow client does not exhaust the pool.
     raw = await _body(asked) if method != "DELETE" else {}
     projection = _projection(asked, kind)
-    async with asked.services.pool.connection() as db, transaction(db, "scim"):
+    turn = asked.services.pushes.turn(_MOST_WRITES, "writes", asked.token.application_id, _MOST_OF_AN_APPLICATION)
+    async with turn, asked.services.pool.connection() as db, transaction(db, "scim"):
         # Do not use the start time of the request: the token may have expired while the body arrived.
         now = clock.now()
         author = by(AuthorKind.TOKEN, asked.token.caller(), f"push_{kind.kind.lower()}", now, correlation_id.get())
@@ -275,10 +288,12 @@ async def _list(asked: ScimRequest, kind: ResourceType, given: dict[str, Any]) -
         return ScimAnswer(200, _list_response(total, shown, {"startIndex": place.start}))
     projection, wanted = _wanted(asked, kind, given, place)
     # Read one more than requested, to know whether more follow.
-    total, found = await _find(asked, msgspec.structs.replace(wanted, limit=place.count + bool(place.count)))
-    more = {"nextCursor": _cursor(found[place.count - 1].number)} if len(found) > place.count > 0 else {}
-    shown = [_rendered(each, kind, asked.config, projection) for each in found[: place.count]]
-    return ScimAnswer(200, _list_response(total, shown, dict(more)))
+    page = await _find(asked, msgspec.structs.replace(wanted, limit=place.count + bool(place.count)))
+    found = page.resources[: place.count]
+    has_more = page.is_cut or len(page.resources) > len(found)
+    more = {"nextCursor": _cursor(found[-1].number)} if found and has_more else {}
+    shown = [_rendered(each, kind, asked.config, projection) for each in found]
+    return ScimAnswer(200, _list_response(page.total, shown, dict(more)))
 
 
 async def _search(asked: ScimRequest) -> ScimAnswer:
@@ -290,7 +305,9 @@ async def _search(asked: ScimRequest) -> ScimAnswer:
     place = _place({name: value for name, value in given.items() if name != "cursor"})
     first, total, shown = place.start, 0, list[bytes]()
     for kind in ENDPOINTS.values():
-        part = ListPlace(place.count - len(shown), max(first - total, 1), None)
+        # A page that ends early, because its users are large, has no groups.
+        has_room = first + len(shown) > total
+        part = ListPlace(place.count - len(shown) if has_room else 0, max(first - total, 1), None)
         count, found = await _page(asked, kind, given, part)
         total, shown = total + count, shown + found
     return ScimAnswer(200, _list_response(total, shown, {"startIndex": first}))
@@ -300,24 +317,30 @@ async def _page(
     asked: ScimRequest, kind: ResourceType, given: dict[str, Any], place: ListPlace
 ) -> tuple[int, list[bytes]]:
     projection, wanted = _wanted(asked, kind, given, place)
-    total, found = await _find(asked, wanted)
-    return total, [_rendered(each, kind, asked.config, projection) for each in found]
+    page = await _find(asked, wanted)
+    return page.total, [_rendered(each, kind, asked.config, projection) for each in page.resources]
 
 
 def _wanted(
     asked: ScimRequest, kind: ResourceType, given: dict[str, Any], place: ListPlace
 ) -> tuple[Projection, ResourceList]:
     projection = read_projection(given.get("attributes"), given.get("excludedAttributes"), kind)
-    text = given.get("filter")
     return projection, ResourceList(
         asked.token.application_id,
         kind,
-        parse_filter(str(text)) if text else None,
+        _filter(given.get("filter")),
         limit=place.count,
         offset=place.start - 1 if place.after is None else 0,
         after=place.after,
         with_members=projection.has_members,
     )
+
+
+def _filter(given: object) -> Filter | None:
+    # Do not ignore a filter of another type: the client would mistake the whole list for a filtered one.
+    if not isinstance(given, str | None):
+        raise invalid_filter("The filter must be a string")
+    return parse_filter(given) if given else None
 
 
 def _place_for(asked: ScimRequest, wanted: ResourceList) -> AbstractContextManager[None]:
@@ -327,7 +350,7 @@ def _place_for(asked: ScimRequest, wanted: ResourceList) -> AbstractContextManag
     return asked.services.searches.taken(_MOST_SEARCHES, "searches", asked.token.id, _MOST_OF_A_TOKEN)
 
 
-async def _find(asked: ScimRequest, wanted: ResourceList) -> tuple[int, list[StoredResource]]:
+async def _find(asked: ScimRequest, wanted: ResourceList) -> ResourcePage:
     try:
         with _place_for(asked, wanted):
             return await _found(asked, wanted)
@@ -335,7 +358,7 @@ async def _find(asked: ScimRequest, wanted: ResourceList) -> tuple[int, list[Sto
         raise ScimError("The filter takes too long; filter by a name or an id", ScimErrorType.TOO_MANY) from None
 
 
-async def _found(asked: ScimRequest, wanted: ResourceList) -> tuple[int, list[StoredResource]]:
+async def _found(asked: ScimRequest, wanted: ResourceList) -> ResourcePage:
     async with asked.services.pool.connection() as db, db.transaction():
         await execute(db, f"SET LOCAL statement_timeout = '{_MOST_SECONDS}s'")
         return await queries.list_resources(db, wanted, asked.config)
@@ -343,21 +366,21 @@ async def _found(asked: ScimRequest, wanted: ResourceList) -> tuple[int, list[St
 
 def _list_response(total: int, resources: Iterable[bytes], place: dict[str, object]) -> bytes:
     shown = list(resources)
-    head = {"schemas": [f"{_MESSAGES}ListResponse"], "totalResults": total, "itemsPerPage": len(shown), **place}
+    head = {"schemas": [f"{MESSAGES}ListResponse"], "totalResults": total, "itemsPerPage": len(shown), **place}
     return _ENCODE(head)[:-1] + b',"Resources":[' + b",".join(shown) + b"]}"
 
 
 def _number(given: dict[str, Any], name: str, default: int) -> int:
-    value = given.get(name, default)
-    try:
-        number = int(str(value)[:_LONGEST_NUMBER])
-    except ValueError:
-        raise ScimError(f"{name} must be a whole number", ScimErrorType.INVALID_VALUE) from None
-    return min(number, 2**31)
+    value = given.get(name)
+    text = str(default if value is None else value).strip()
+    if not _WHOLE_NUMBER.fullmatch(text):
+        raise ScimError(f"{name} must be a whole number", ScimErrorType.INVALID_VALUE)
+    return min(int(text), 2**31)
 
 
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,100}")
 # A number of 18 digits always fits into a bigint.
-_LONGEST_NUMBER = 18
+_NUMBER_OF_CURSOR = re.compile(rb"[0-9]{1,18}")
 
 
 def _cursor(number: int) -> str:
@@ -369,43 +392,9 @@ def _after(cursor: object) -> int:
     if not cursor:
         return 0
     try:
-        return int(base64.urlsafe_b64decode(str(cursor)[:100].encode())[:_LONGEST_NUMBER])
+        number = base64.urlsafe_b64decode(str(cursor)[:100].encode())
     except ValueError:
-        raise ScimError("The cursor is not valid; begin with an empty one", ScimErrorType.INVALID_CURSOR) from None
-
-
-Handler = Callable[[AnyRequest, Any], Response[Any]]
-
-
-def for_scim(answer: Handler) -> Handler:
-    """Wrap an error handler so that requests below `/scim/v2` get SCIM errors."""
-
-    def in_form(request: AnyRequest, error: Any) -> Response[Any]:
-        path = request.scope["path"]
-        if path != ROOT and not path.startswith(f"{ROOT}/"):
-            return answer(request, error)
-        if isinstance(error, ScimError):
-            return _error(error.status, str(error), error.type)
-        response = answer(request, error)
-        detail = _detail(response.content)
-        return _error(response.status_code or 500, detail, None, dict(response.headers))
-
-    return in_form
-
-
-def _detail(content: object) -> str:
-    if not isinstance(content, ErrorBody):
-        return "The request failed"
-    return " ".join(problem.message for problem in content.errors) or content.message
-
-
-def _error(
-    status: int, detail: str, type: ScimErrorType | None, headers: dict[str, str] | None = None
-) -> Response[Any]:
-    # RFC 7644 defines the status in the body as a string.
-    body: Resource = {"schemas": [f"{_MESSAGES}Error"], "status": str(status), "detail": detail}
-    if type:
-        body["scimType"] = type
-    # Keep headers such as Retry-After.
-    kept = {name: value for name, value in (headers or {}).items() if name.lower() != "content-type"}
-    return Response(_ENCODE(body), status_code=status, media_type=MEDIA_TYPE, headers=kept)
+        number = b""
+    if not _NUMBER_OF_CURSOR.fullmatch(number):
+        raise ScimError("The cursor is not valid; begin with an empty one", ScimErrorType.INVALID_CURSOR)
+    return int(number)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.core.config import Config
+from rolecall.core.config import MIB, Config
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound, Unauthorized
 from rolecall.scim_server.discovery import root_of
@@ -30,6 +30,8 @@ _MEMBERS = """(SELECT coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
                    '$ref', %(root)s::text || '/' || u.kind || 's/' || m.member_id)) ORDER BY m.member_id), '[]')::text
                FROM scim_members m JOIN scim_resources u ON u.id = m.member_id WHERE m.group_id = r.id) AS members"""
 _NO_MEMBERS = "NULL::text AS members"
+# The characters of a page of a list, apart from its last resource.
+LARGEST_PAGE = 16 * MIB
 
 
 async def token_with_secret(db: Db, secret: str) -> PushToken:
@@ -78,29 +80,44 @@ def _columns(kind: ResourceType, with_members: bool) -> str:
     return f"{_COLUMNS}, {_MEMBERS if has_members else _NO_MEMBERS}"
 
 
-async def list_resources(db: Db, asked: ResourceList, config: Config) -> tuple[int, list[StoredResource]]:
+class ResourcePage(msgspec.Struct, frozen=True):
+    """One page of the resources that match; `is_cut` if it has fewer than were asked for because they are large."""
+
+    total: int
+    resources: list[StoredResource]
+    is_cut: bool = False
+
+
+async def list_resources(db: Db, asked: ResourceList, config: Config) -> ResourcePage:
     """Return how many resources match the filter, and one page of them in the order of creation."""
     compiled = SqlFilter(asked.kind)
     where = "r.application_id = %(application_id)s AND r.kind = %(kind)s"
     where += f" AND {compiled.compile(asked.filter)}" if asked.filter else ""
     params = {**compiled.params, "application_id": asked.application_id, "kind": asked.kind.kind}
     total = await fetch_value(db, f"SELECT count(*) FROM scim_resources r WHERE {where}", **params)
-    if not asked.limit:
-        return total, []
-    if asked.after is not None:
-        where += " AND r.number > %(after)s"
-    found = await fetch_all(
-        db,
-        StoredResource,
-        f"""SELECT {_columns(asked.kind, asked.with_members)} FROM scim_resources r WHERE {where}
-            ORDER BY r.number LIMIT %(limit)s OFFSET %(offset)s""",
-        **params,
-        after=asked.after,
-        limit=asked.limit,
-        offset=asked.offset,
-        root=root_of(config),
-    )
-    return total, found
+    sql = f"""SELECT {_columns(asked.kind, asked.with_members)} FROM scim_resources r
+              WHERE {where} AND r.number > %(last)s ORDER BY r.number LIMIT %(limit)s OFFSET %(offset)s"""
+    found, size = list[StoredResource](), 0
+    last, offset, at_once = asked.after or 0, asked.offset, _at_once(asked)
+    # Read in parts, and end the page early: a user may have 256 KiB, and a group 200,000 members.
+    while len(found) < asked.limit:
+        limit = min(at_once, asked.limit - len(found))
+        part = await fetch_all(
+            db, StoredResource, sql, **params, last=last, limit=limit, offset=offset, root=root_of(config)
+        )
+        for each in part:
+            found.append(each)
+            size += len(each.resource) + len(each.members or "")
+            if size >= LARGEST_PAGE:
+                return ResourcePage(total, found, is_cut=len(found) < asked.limit)
+        if len(part) < limit:
+            break
+        last, offset = part[-1].number, 0
+    return ResourcePage(total, found)
+
+
+def _at_once(asked: ResourceList) -> int:
+    return 10 if asked.with_members and asked.kind.kind is ResourceKind.GROUP else 100
 
 
 async def detail(db: Db, application_id: UUID, config: Config) -> PushDetail:

@@ -23,8 +23,12 @@ LARGEST_RESOURCE = 256 * 1024
 LARGEST_SENT = 4 * LARGEST_RESOURCE
 MOST_MEMBERS = 200_000
 MOST_VALUES = 500
+# Checking a name takes some ten microseconds.
+MOST_NAMES = 20_000
 _TYPES: dict[str, tuple[type, ...]] = {"boolean": (bool,), "integer": (int,), "decimal": (int, float)}
 _NUMBERS = ("integer", "decimal")
+# The database writes numbers without an exponent: 1e300 has 301 digits, and would be read back as a whole number.
+_SMALLEST, _LARGEST = 1e-15, 1e15
 
 
 def invalid_value(detail: str) -> ScimError:
@@ -35,9 +39,15 @@ def without_core(raw: object, kind: ResourceType) -> Any:
     """Move attributes below the URN of the core schema, as in `{"urn:…:User": {"active": false}}`, to the top level."""
     if not isinstance(raw, dict):
         return raw
-    inner = [value for key, value in raw.items() if kind.is_core(key) and isinstance(value, dict)]
-    rest = {key: value for key, value in raw.items() if not (kind.is_core(key) and isinstance(value, dict))}
-    return {key: value for part in (rest, *inner) for key, value in part.items()}
+    _require_few_names(len(raw), kind)
+    inner = {key: value for key, value in raw.items() if kind.is_core(key)}
+    if not all(isinstance(value, dict | None) for value in inner.values()):
+        raise invalid_value(f"{kind.urn} must be an object")
+    rest = {key: value for key, value in raw.items() if key not in inner}
+    found = {key: value for part in (rest, *inner.values()) for key, value in (part or {}).items()}
+    if len({key.lower() for key in found}) < len(found):
+        raise ScimError("An attribute is sent twice: names are case-insensitive", ScimErrorType.INVALID_SYNTAX)
+    return found
 
 
 def checked_resource(raw: object, kind: ResourceType) -> Resource:
@@ -47,13 +57,16 @@ def checked_resource(raw: object, kind: ResourceType) -> Resource:
     _check_schemas(raw, kind)
     # `finished` sets `schemas`. Members are stored in their own table, from which the groups of a user are read.
     sent = {key: value for key, value in raw.items() if key.lower() not in ("groups", "schemas", MEMBERS)}
-    if len(msgspec.json.encode(sent)) > LARGEST_SENT:
+    encoded = msgspec.json.encode(sent)
+    if len(encoded) > LARGEST_SENT:
         raise _too_large(kind)
+    _require_few_names(encoded.count(b'":'), kind)
     found: Resource = {}
     for key, value in sent.items():
         extension = next((urn for urn in kind.extensions if urn.lower() == key.lower()), None)
         if extension:
-            name, checked = extension, _complex(extension, value, kind.extensions[extension])
+            name = extension
+            checked = None if value is None else _complex(extension, value, kind.extensions[extension])
         else:
             name, checked = _member(key, value, kind.attributes)
         # Null and an empty list mean that an attribute has no value (RFC 7643, section 2.5).
@@ -65,7 +78,7 @@ def checked_resource(raw: object, kind: ResourceType) -> Resource:
 def finished(resource: Resource, kind: ResourceType) -> Resource:
     """Check the name, the external ID and the size of the resource; return it with `schemas` set."""
     name = resource.get(kind.naming)
-    if not isinstance(name, str) or is_blank(name):
+    if not isinstance(name, str) or is_blank(name) or not name_key(name):
         raise invalid_value(f"{kind.naming} is required")
     for field in (kind.naming, "externalId"):
         if len(resource.get(field, "")) > LONGEST_NAME:
@@ -81,6 +94,11 @@ def finished(resource: Resource, kind: ResourceType) -> Resource:
 
 def _too_large(kind: ResourceType) -> ScimError:
     return ScimError(f"A {kind.kind} may be at most {byte_size(LARGEST_RESOURCE)}", status=413)
+
+
+def _require_few_names(count: int, kind: ResourceType) -> None:
+    if count > MOST_NAMES:
+        raise ScimError(f"A {kind.kind} may have at most {MOST_NAMES:,} names of attributes", status=413)
 
 
 def _check_schemas(raw: Resource, kind: ResourceType) -> None:
@@ -151,6 +169,8 @@ def undeclared(value: object) -> Any:
             return [undeclared(each) for each in value]
         case str():
             return _text(value, "A value")
+        case float() if value and not _SMALLEST <= abs(value) < _LARGEST:
+            raise invalid_value("A number is too large or too small; send it as a string")
     return value
 
 

@@ -4,13 +4,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
+from psycopg.errors import QueryCanceled
+
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from rolecall.scim_server import queries
 from rolecall.scim_server.schema import ENDPOINTS
 from rolecall.sources.model import RecordPage, SourceAccess, SourceConnection, SourceContent, SourceFailed
 
-_PAGE = 1000
+_PAGE = 200
+# The time limit of reading a page: if hundreds of groups contain one another, it could take hours.
+_MOST_SECONDS = 600.0
 
 
 @asynccontextmanager
@@ -19,6 +23,7 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
     assert access.application_id
     async with access.pool.connection() as db, db.transaction():
         await execute(db, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        await execute(db, f"SET LOCAL statement_timeout = {_MOST_SECONDS * 1000:.0f}")
         yield PushConnection(db, access.application_id, access.config)
 
 
@@ -36,8 +41,12 @@ class PushConnection(SourceConnection):
             raise SourceFailed(
                 f"no {content.path.lower()} have been pushed yet; start provisioning at the identity provider"
             )
-        async for records in queries.snapshot_pages(self._db, self._application_id, kind, _PAGE):
-            yield RecordPage(records, total)
+        try:
+            async for records in queries.snapshot_pages(self._db, self._application_id, kind, _PAGE):
+                yield RecordPage(records, total)
+        except QueryCanceled:
+            what = f"reading {_PAGE:,} {content.path.lower()} with their groups took more than {_MOST_SECONDS:.0f} s"
+            raise SourceFailed(f"{what}; push groups that are not inside one another") from None
 
     async def login(self) -> str:
         push = await queries.detail(self._db, self._application_id, self._config)

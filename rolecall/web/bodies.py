@@ -72,11 +72,16 @@ async def in_time() -> AsyncGenerator[Callable[[bytes], None]]:
         ) from None
 
 
-async def read_json(request: AnyRequest, limit: int, media_types: Sequence[str] = ("application/json",)) -> Carried:
+async def read_json(
+    request: AnyRequest, limit: int, media_types: Sequence[str] = ("application/json",), most_values: int | None = None
+) -> Carried:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in media_types:
         raise UnsupportedMediaType(f"Send the body as {media_types[0]}")
     content = await read_bytes(request, limit)
+    # Decoding millions of small values would occupy the event loop for seconds. Count before decoding.
+    if most_values is not None and sum(map(content.count, (b"{", b"[", b","))) > most_values:
+        raise TooLarge(f"The body has more than {most_values:,} values; send fewer in one request")
     try:
         raw = decode_nested(content)
     except NestedTooDeeply:

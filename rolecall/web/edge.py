@@ -38,7 +38,7 @@ _HSTS = (b"strict-transport-security", b"max-age=31536000")
 _ASKED_AS: dict[str, Any] = {"HEAD": "GET", "OPTIONS": "-"}
 
 
-_OPERATIONS = ("/api/", "/webhooks/callback/")
+_OPERATIONS = ("/api/", "/scim/", "/webhooks/callback/")
 
 
 class Edge:

@@ -1,9 +1,11 @@
 """Limit the rate of requests in fixed windows of a minute, and the number of tasks at once, both per process."""
 
+import asyncio
 from collections import Counter as Counts
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
+from weakref import WeakValueDictionary
 
 from rolecall.core.errors import RateLimited
 
@@ -46,6 +48,23 @@ class Slots:
         finally:
             # Subtract with `-=`, which also removes keys whose count becomes zero.
             self._taken -= Counts([key])
+
+
+class Turns:
+    """Run the tasks of a key one after another in this process, so that those that wait need no connection."""
+
+    def __init__(self) -> None:
+        self._slots = Slots()
+        self._locks = WeakValueDictionary[object, asyncio.Lock]()
+
+    @asynccontextmanager
+    async def turn(self, most: int, what: str, key: object, most_of_key: int) -> AsyncGenerator[None]:
+        """Wait for the earlier tasks of `key`; raise RateLimited if too many run or wait, as `Slots.taken` does."""
+        with self._slots.taken(most, what, key, most_of_key):
+            # A lock is in the dictionary only as long as a task uses it.
+            lock = self._locks.setdefault(key, asyncio.Lock())
+            async with lock:
+                yield
 
 
 _RETRY_SECONDS = 10

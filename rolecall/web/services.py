@@ -11,7 +11,7 @@ from rolecall.core.caller import Caller
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool
 from rolecall.core.exporting import Outcome, Plan
-from rolecall.web.limits import Counter, Slots
+from rolecall.web.limits import Counter, Slots, Turns
 from rolecall.web.replica import Replica
 from rolecall.web.request_times import RequestTimes
 
@@ -41,3 +41,5 @@ class Services(msgspec.Struct, frozen=True):
     exports: Slots = msgspec.field(default_factory=Slots)
     # Limits concurrent SCIM queries whose filter cannot use an index and must scan every resource.
     searches: Slots = msgspec.field(default_factory=Slots)
+    # Runs the SCIM writes of an application one after another; otherwise they would wait for its lock in the database.
+    pushes: Turns = msgspec.field(default_factory=Turns)

@@ -101,6 +101,21 @@ async def test_members_of_nested_groups_count_as_members(snapshots: Snapshots) -
     assert sorted(rows) == [("Clerks", "ada"), ("Clerks", "bob"), ("Finance", "ada"), ("Finance", "bob")]
 
 
+async def test_import_that_reads_too_long_fails_and_says_why(
+    snapshots: Snapshots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock simulates a query that takes hours."""
+    await snapshots.push.group("Finance", await snapshots.push.user("ada"))
+    monkeypatch.setattr("rolecall.sources.push._MOST_SECONDS", 0.2)
+
+    async with snapshots.db.transaction():
+        await execute(snapshots.db, "LOCK TABLE scim_members IN ACCESS EXCLUSIVE MODE")
+        page = snapshots.client.post(f"/api/applications/{snapshots.push.id}/source/test")
+        result = (await page).json()
+
+    assert "reading 200 users with their groups took more than 0 s" in result["contents"][0]["problem"]
+
+
 async def test_push_that_never_pauses_is_imported_within_an_hour(snapshots: Snapshots) -> None:
     started = clock.now()
     for minutes in range(0, 64, 4):
