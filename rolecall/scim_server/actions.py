@@ -20,8 +20,9 @@ from rolecall.core.ids import new_id
 from rolecall.core.text import name_key
 from rolecall.scim_server import queries
 from rolecall.scim_server.filters import matches
+from rolecall.scim_server.member_changes import MemberChange, PatchVerb
 from rolecall.scim_server.model import PREFIX, PushToken, Resource, ScimError, ScimErrorType, StoredResource
-from rolecall.scim_server.patching import MemberChange, PatchVerb, PatchWork, apply_patch
+from rolecall.scim_server.patching import PatchWork, apply_patch
 from rolecall.scim_server.resources import checked_resource, invalid_value, member_ids, pushed_members, without_core
 from rolecall.scim_server.schema import MEMBERS, ResourceType
 from rolecall.scim_server.shapes import NewPushToken, PushTokenBody
@@ -170,11 +171,13 @@ async def create_resource(db: Db, target: PushTarget, raw: Resource) -> StoredRe
         kind=target.kind.kind,
         name_key=_name_key(target, resource),
         resource=msgspec.json.encode(resource).decode(),
-        is_active=resource.get("active", True),
+        is_active=_active(target, resource) is not False,
         now=target.now,
     )
     if MEMBERS in target.kind.attributes:
-        await _add_members(db, target, id, member_ids(pushed_members(raw)))
+        members = member_ids(pushed_members(raw))
+        await _require_members(db, target, list(members))
+        await _add_members(db, id, members)
     await _keep_change(db, target)
     return await _stored(db, target, id)
 
@@ -187,7 +190,8 @@ async def replace_resource(db: Db, target: PushTarget, id: UUID, raw: Resource, 
     if MEMBERS in target.kind.attributes:
         # A PUT replaces the whole group: without members in the body, it removes all of them.
         change = MemberChange(PatchVerb.REPLACE, member_ids(pushed_members(raw)))
-        is_changed |= await _change_members(db, target, id, change, PatchWork())
+        await _require_members(db, target, list(change.ids))
+        is_changed |= await _change_members(db, id, change, PatchWork())
     await _finish(db, target, id, is_changed)
     return await _stored(db, target, id)
 
@@ -196,8 +200,9 @@ async def patch_resource(db: Db, target: PushTarget, id: UUID, raw: object, if_m
     found = await _current(db, target, id, if_match)
     patched = apply_patch(found.attributes(), raw, target.kind)
     is_changed = await _write(db, target, found, patched.resource)
+    await _require_members(db, target, patched.added)
     for change in patched.members:
-        is_changed |= await _change_members(db, target, id, change, patched.work)
+        is_changed |= await _change_members(db, id, change, patched.work)
     await _finish(db, target, id, is_changed)
     # Do not read the members: the response to a PATCH of a group has no body.
     return await _stored(db, target, id, with_members=False)
@@ -251,7 +256,7 @@ async def _write(db: Db, target: PushTarget, found: StoredResource, resource: Re
                   is_active = coalesce(%(is_active)s, is_active) WHERE id = %(id)s""",
         id=found.id,
         resource=msgspec.json.encode(resource).decode(),
-        is_active=resource.get("active"),
+        is_active=_active(target, resource),
         name_key=_name_key(target, resource),
     )
     return True
@@ -282,6 +287,12 @@ async def take_changes(db: Db, application_id: UUID) -> bool:
     return bool(await execute(db, sql, id=application_id))
 
 
+def _active(target: PushTarget, resource: Resource) -> bool | None:
+    # Groups have no such attribute: one that is pushed is stored unchecked, like any that no schema declares.
+    found: bool | None = resource.get("active") if "active" in target.kind.attributes else None
+    return found
+
+
 def _name_key(target: PushTarget, resource: Resource) -> str:
     """Return the normalized name, which must be unique among the pushed users or groups of an application.
 
@@ -307,10 +318,10 @@ async def _require_free_name(db: Db, target: PushTarget, id: UUID, resource: Res
         raise ScimError(detail, ScimErrorType.UNIQUENESS, 409)
 
 
-async def _change_members(db: Db, target: PushTarget, id: UUID, change: MemberChange, work: PatchWork) -> bool:
+async def _change_members(db: Db, id: UUID, change: MemberChange, work: PatchWork) -> bool:
     match change.verb:
         case PatchVerb.ADD:
-            return await _add_members(db, target, id, change.ids)
+            return await _add_members(db, id, change.ids)
         case PatchVerb.REPLACE:
             # Delete only members that are not sent again, so that an unchanged list counts as no change.
             gone = await execute(
@@ -319,7 +330,7 @@ async def _change_members(db: Db, target: PushTarget, id: UUID, change: MemberCh
                 id=id,
                 ids=list(change.ids),
             )
-            return await _add_members(db, target, id, change.ids) or bool(gone)
+            return await _add_members(db, id, change.ids) or bool(gone)
         case PatchVerb.REMOVE:
             ids = await _fitting_members(db, id, change, work) if change.fitting else list(change.ids)
             sql = "DELETE FROM scim_members WHERE group_id = %(id)s AND (%(all)s OR member_id = ANY(%(ids)s::uuid[]))"
@@ -334,24 +345,29 @@ async def _fitting_members(db: Db, id: UUID, change: MemberChange, work: PatchWo
            WHERE m.group_id = %(id)s""",
         id=id,
     )
-    members = [{"value": value, "display": display, "type": kind} for value, display, kind in rows]
+    members = [
+        {"value": value, "type": kind, **({"display": display} if display else {})} for value, display, kind in rows
+    ]
     work.count_filtered(change.fitting, members)
     return [member["value"] for member in members if matches(change.fitting, member)]
 
 
-async def _add_members(db: Db, target: PushTarget, id: UUID, members: dict[str, str]) -> bool:
-    if not members:
-        return False
-    given = {"ids": list(members), "displays": list(members.values()), "application_id": target.application_id}
+async def _require_members(db: Db, target: PushTarget, ids: list[str]) -> None:
     # The foreign key of members alone would accept the resources of other applications.
-    missing = await fetch_value(
+    missing = ids and await fetch_value(
         db,
         """SELECT g.id FROM unnest(%(ids)s::uuid[]) AS g (id) WHERE NOT EXISTS (
                SELECT FROM scim_resources r WHERE r.id = g.id AND r.application_id = %(application_id)s) LIMIT 1""",
-        **given,
+        ids=ids,
+        application_id=target.application_id,
     )
     if missing:
         raise invalid_value(f"The member {missing} does not exist")
+
+
+async def _add_members(db: Db, id: UUID, members: dict[str, str]) -> bool:
+    if not members:
+        return False
     # Update a display name only if it differs, so that the row count tells whether the group changed.
     added = await execute(
         db,
@@ -359,7 +375,8 @@ async def _add_members(db: Db, target: PushTarget, id: UUID, members: dict[str, 
            SELECT %(group)s, g.id, g.display FROM unnest(%(ids)s::uuid[], %(displays)s::text[]) AS g (id, display)
            ON CONFLICT (group_id, member_id) DO UPDATE SET display = EXCLUDED.display
            WHERE EXCLUDED.display NOT IN ('', scim_members.display)""",
-        **given,
+        ids=list(members),
+        displays=list(members.values()),
         group=id,
     )
     return added > 0

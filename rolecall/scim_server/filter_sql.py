@@ -32,14 +32,18 @@ _SIGNS = {
     CompareOperator.LT: "<",
     CompareOperator.LE: "<=",
 }
+# The parts of a path inside a value filter, as in `manager.value`.
+_MOST_PARTS = 2
 # Do not use LIKE, which treats `%` and `_` in a value as wildcards.
 _TEXT = {
     CompareOperator.CO: "strpos({found}, {wanted}) > 0",
     CompareOperator.SW: "starts_with({found}, {wanted})",
     CompareOperator.EW: "right({found}, length({wanted})) = {wanted}",
 }
+_META = ("resourcetype", "created", "lastmodified", "location", "version")
 _MOMENTS = {"created": "r.created_at", "lastmodified": "r.changed_at"}
-_MEMBERS = """(SELECT jsonb_build_object('value', m.member_id, 'display', m.display, 'type', u.kind) AS v
+_MEMBERS = """(SELECT jsonb_strip_nulls(jsonb_build_object(
+                   'value', m.member_id, 'display', nullif(m.display, ''), 'type', u.kind)) AS v
                FROM scim_members m JOIN scim_resources u ON u.id = m.member_id WHERE m.group_id = r.id) AS e"""
 
 
@@ -67,11 +71,11 @@ class SqlFilter:
             case AnyOf(terms=terms):
                 return self._joined(" OR ", [self.compile(each) for each in terms])
             case Negation(term=inner):
-                return f"NOT {self.compile(inner)}"
+                return _negated(self.compile(inner))
             case ValueFilter():
                 return self._value_filter(term)
             case Presence(path=path):
-                return self._exists(find_path(path, self._kind), "v NOT IN ('null', '\"\"', '[]', '{}')")
+                return self._presence(find_path(path, self._kind))
             case Comparison():
                 return self._comparison(term)
 
@@ -84,11 +88,11 @@ class SqlFilter:
             return indexed
         if term.operator is CompareOperator.NE:
             # Negate the whole condition, so that `ne` also matches resources without the attribute.
-            return f"NOT {self._comparison(msgspec.structs.replace(term, operator=CompareOperator.EQ))}"
+            return _negated(self._comparison(msgspec.structs.replace(term, operator=CompareOperator.EQ)))
         if term.value is None:
             # Attributes with the value null are not stored, so `eq null` means that the attribute is absent.
             self._require_equality(term)
-            return f"NOT {self._exists(path, 'true')}"
+            return _negated(self._exists(path, "true"))
         is_exact = path.declared is not None and path.declared.case_exact
         value = as_flag(term.value) if path.declared and path.declared.type == "boolean" else term.value
         # Compare `emails.value` where a filter names only `emails`.
@@ -121,8 +125,17 @@ class SqlFilter:
         sign = "<>" if term.operator is CompareOperator.NE else _SIGNS[term.operator]
         return f"{column} {sign} {self._param(as_moment(term.value))}::timestamptz"
 
+    def _presence(self, path: AttributePath) -> str:
+        names = [key.lower() for key in path.keys]
+        if names[0] == "meta":
+            # Every resource has it, but it is not stored with the other attributes.
+            return "true" if names[-1] in ("meta", *_META) else "false"
+        return self._exists(path, "v NOT IN ('null', '\"\"', '[]', '{}')")
+
     def _value_filter(self, term: ValueFilter) -> str:
         path = find_path(term.path, self._kind)
+        if path.keys[0] in ("id", "meta"):
+            raise invalid_filter(f"{path.keys[0]} cannot have a value filter")
         inner = self._inner(term.term, path)
         if term.then:
             inner = f"({inner} AND {self._inner(term.then, path)})"
@@ -136,7 +149,7 @@ class SqlFilter:
             case AnyOf(terms=terms):
                 return self._joined(" OR ", [self._inner(each, path) for each in terms])
             case Negation(term=negated):
-                return f"NOT {self._inner(negated, path)}"
+                return _negated(self._inner(negated, path))
             case Presence(path=name):
                 return f"coalesce({self._part(name, path)} NOT IN ('null', '\"\"', '[]', '{{}}'), false)"
             case Comparison():
@@ -146,7 +159,8 @@ class SqlFilter:
 
     def _inner_comparison(self, term: Comparison, path: AttributePath) -> str:
         if term.operator is CompareOperator.NE:
-            return f"NOT {self._inner_comparison(msgspec.structs.replace(term, operator=CompareOperator.EQ), path)}"
+            equal = msgspec.structs.replace(term, operator=CompareOperator.EQ)
+            return _negated(self._inner_comparison(equal, path))
         part = self._part(term.path, path)
         if term.value is None:
             self._require_equality(term)
@@ -157,7 +171,10 @@ class SqlFilter:
 
     def _part(self, name: str, path: AttributePath) -> str:
         declared = path.declared.parts.get(name.lower()) if path.declared else None
-        return f"(e.v -> {self._param(declared.name if declared else name)}::text)"
+        keys = [declared.name] if declared else name.split(".")
+        if len(keys) > _MOST_PARTS:
+            raise invalid_filter(f"{name[:50]!r} has too many parts")
+        return f"(e.v{''.join(f' -> {self._param(key)}::text' for key in keys)})"
 
     def _list(self, path: AttributePath) -> str:
         if path.keys == [MEMBERS]:
@@ -165,7 +182,9 @@ class SqlFilter:
         return f"(SELECT v FROM jsonb_path_query(r.resource, {self._param(_json_path(path))}::jsonpath) AS v) AS e"
 
     def _exists(self, path: AttributePath, test: str) -> str:
-        if path.name == MEMBERS:
+        if path.keys == ["id"]:
+            return f"EXISTS (SELECT FROM (SELECT to_jsonb(r.id) AS v) AS found WHERE {test})"
+        if path.keys[0] == MEMBERS:
             inner = f"(SELECT e.v -> {self._param(path.part or 'value')}::text AS v FROM {_MEMBERS}) AS found"
             return f"EXISTS (SELECT FROM {inner} WHERE v IS NOT NULL AND {test})"
         found = f"jsonb_path_query(r.resource, {self._param(_json_path(path))}::jsonpath)"
@@ -197,6 +216,11 @@ class SqlFilter:
         name = f"f{len(self.params)}"
         self.params[name] = value
         return f"%({name})s"
+
+
+def _negated(condition: str) -> str:
+    # NOT alone would leave out resources for which the condition is NULL because a value is missing.
+    return f"(({condition}) IS NOT TRUE)"
 
 
 def _json_path(path: AttributePath) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from rolecall.scim_server.model import ScimError, ScimErrorType
+from rolecall.scim_server.schema import LONGEST_PATH
 
 LONGEST_FILTER = 10_000
 DEEPEST_FILTER = 20
@@ -109,11 +110,10 @@ class FilterParser:
 
     def value_path(self) -> tuple[str, Filter | None, str]:
         """Parse the path of a PATCH operation: an attribute, optionally with a value filter and a sub-attribute."""
-        path, inner, part = self._next("an attribute"), None, ""
+        path, inner, part = self._attribute(), None, ""
         if self._peek() == "[":
             inner = self._enclosed("[", "]", 0)
-            if self._peek().startswith("."):
-                part = self._next("an attribute")[1:]
+            part = self._part() if self._peek().startswith(".") else ""
         self.end()
         return path, inner, part
 
@@ -135,15 +135,13 @@ class FilterParser:
             return Negation(self._enclosed("(", ")", depth))
         if self._peek() == "(":
             return self._enclosed("(", ")", depth)
-        path = self._next("an attribute")
-        if path[0] in '"()[]':
-            raise invalid_filter(f"The filter has {path!r} where an attribute is expected")
+        path = self._attribute()
         if self._peek() != "[":
             return self._comparison(path)
         inner = self._enclosed("[", "]", depth)
         if not self._peek().startswith("."):
             return ValueFilter(path, inner)
-        return ValueFilter(path, inner, self._comparison(self._next("an attribute")[1:]))
+        return ValueFilter(path, inner, self._comparison(self._part()))
 
     def _enclosed(self, opening: str, closing: str, depth: int) -> Filter:
         if self._next(opening) != opening:
@@ -160,6 +158,20 @@ class FilterParser:
         if word not in set(CompareOperator):
             raise invalid_filter(f"{word!r} is not an operator; use {', '.join(CompareOperator)} or pr")
         return Comparison(path, CompareOperator(word), _value(self._next("a value")))
+
+    def _attribute(self) -> str:
+        """Take the name of an attribute, or a path such as `name.familyName`."""
+        name = self._next("an attribute")
+        if name[0] in '"()[]' or not name.isprintable() or len(name) > LONGEST_PATH:
+            raise invalid_filter(f"The filter has {name[:50]!r} where an attribute is expected")
+        return name
+
+    def _part(self) -> str:
+        """Take the sub-attribute after a value filter, such as `.value`."""
+        name = self._attribute()[1:]
+        if not name or "." in name:
+            raise invalid_filter(f"The filter has {name[:50]!r} where a sub-attribute is expected")
+        return name
 
     def _takes(self, word: str) -> bool:
         if self._peek().lower() != word:

@@ -1,11 +1,10 @@
 """Apply the operations of a PATCH request (RFC 7644, section 3.5.2) to a resource.
 
 Operations change the stored attributes; then `checked_resource` checks the result. Members of a group are stored in a
-table of their own, so operations on them become `MemberChange`s.
+table of their own, so operations on them become `MemberChange`s (`member_changes.py`).
 """
 
 from collections.abc import Collection, Sequence
-from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -23,6 +22,7 @@ from rolecall.scim_server.filters import (
     matches,
     tokens_of,
 )
+from rolecall.scim_server.member_changes import MemberChange, PatchVerb, merged
 from rolecall.scim_server.model import Resource, ScimError, ScimErrorType
 from rolecall.scim_server.resources import (
     LARGEST_SENT,
@@ -33,21 +33,14 @@ from rolecall.scim_server.resources import (
     too_many_values,
     without_core,
 )
-from rolecall.scim_server.schema import MEMBERS, AttributePath, ResourceType, find_path
+from rolecall.scim_server.schema import LONGEST_PATH, MEMBERS, AttributePath, ResourceType, find_path
 
 MOST_OPERATIONS = 1000
 # The maximum work of a request. One unit of work takes about a microsecond, in the worst case a few.
-_MOST_WORK = 1_000_000
+_MOST_WORK = 500_000
 _BYTES_PER_UNIT, _FILTERED_BYTES_PER_UNIT = 100, 30
-_LONGEST_PATH = 500
 # Encode equal values as equal bytes, because comparing lists as sets of bytes is fast.
 _MARK = msgspec.json.Encoder(order="deterministic").encode
-
-
-class PatchVerb(StrEnum):
-    ADD = "add"
-    REPLACE = "replace"
-    REMOVE = "remove"
 
 
 class PatchWork:
@@ -86,18 +79,6 @@ def _size(value: object) -> int:
     return len(msgspec.json.encode(value))
 
 
-class MemberChange(msgspec.Struct, frozen=True):
-    """A change of the members of a group.
-
-    A removal removes the members in `ids`, those that match `fitting`, or all (`is_all`).
-    """
-
-    verb: PatchVerb
-    ids: dict[str, str] = {}
-    fitting: Filter | None = None
-    is_all: bool = False
-
-
 class PatchTarget(msgspec.Struct, frozen=True):
     """The target of an operation, such as `emails[type eq "work"].value`: attribute, value filter and sub-attribute."""
 
@@ -111,6 +92,8 @@ class PatchTarget(msgspec.Struct, frozen=True):
 class PatchedResource(msgspec.Struct, frozen=True):
     resource: Resource
     members: list[MemberChange]
+    # The members that operations add, even if a later one removes them again: they must exist.
+    added: list[str]
     # The work so far; the filters of members add to it.
     work: PatchWork
 
@@ -121,7 +104,8 @@ def apply_patch(resource: Resource, raw: object, kind: ResourceType) -> PatchedR
     patch.work.count_operations(len(operations))
     for operation in operations:
         patch.apply(operation)
-    return PatchedResource(checked_resource(patch.resource, kind), patch.members, patch.work)
+    added = {id: "" for change in patch.members if change.verb is not PatchVerb.REMOVE for id in change.ids}
+    return PatchedResource(checked_resource(patch.resource, kind), merged(patch.members), list(added), patch.work)
 
 
 def _operations(raw: object) -> list[Resource]:
@@ -144,9 +128,12 @@ class Patch:
         if word not in set(PatchVerb):
             raise ScimError(f"op must be one of {', '.join(PatchVerb)}", ScimErrorType.INVALID_SYNTAX)
         verb = PatchVerb(word)
+        if verb is not PatchVerb.REMOVE and "value" not in operation:
+            # A value of null removes the attribute, but a missing one is probably a mistake.
+            raise invalid_value(f"{verb} needs a value")
         # Like a missing path, the URN of the core schema means the whole resource.
         if path is not None and not self._kind.is_core(path):
-            self._change(verb, self._target(path, is_explicit=True), value)
+            self._change(verb, self._target(path, value, is_explicit=True), value)
             return
         if verb is PatchVerb.REMOVE:
             raise ScimError("remove needs a path", ScimErrorType.NO_TARGET)
@@ -156,32 +143,54 @@ class Patch:
         # Count each attribute as an operation. `apply_patch` has already counted one for the whole value.
         self.work.count_operations(len(attributes) - 1)
         for key, each in attributes.items():
-            # Do not parse an unknown URN as a path: it would be split into an extension and the name of an attribute.
-            if isinstance(each, dict) and self._is_foreign(key):
-                self.work.count_written(each)
-                self.work.count_read(self.resource.get(key))
-                _change_object(verb, self.resource, key, each)
-            else:
-                self._change(verb, self._target(key, is_explicit=False), each)
+            self._change(verb, self._target(key, each, is_explicit=False), each)
 
-    def _is_foreign(self, key: str) -> bool:
-        """Return whether a key is a URN, but not the path of an attribute in a known extension."""
-        if not key.lower().startswith("urn:"):
-            return False
-        self.work.count_names(self.resource)
-        known = (self._kind.urn, *self._kind.extensions, *self.resource)
-        return not any(key.lower().startswith(f"{each}:".lower()) for each in known)
-
-    def _target(self, text: object, *, is_explicit: bool) -> PatchTarget:
-        if not isinstance(text, str) or len(text) > _LONGEST_PATH:
-            raise ScimError(f"path must be a string of at most {_LONGEST_PATH} characters", ScimErrorType.INVALID_PATH)
+    def _target(self, text: object, value: object, *, is_explicit: bool) -> PatchTarget:
+        if not isinstance(text, str) or len(text) > LONGEST_PATH:
+            raise ScimError(f"path must be a string of at most {LONGEST_PATH} characters", ScimErrorType.INVALID_PATH)
         try:
             name, fitting, part = FilterParser(tokens_of(text)).value_path()
         except ScimError as error:
             raise ScimError(f"The path {text!r} is not valid: {error}", ScimErrorType.INVALID_PATH) from None
-        if "" in name.split("."):
-            raise ScimError(f"The path {text!r} has an empty name", ScimErrorType.INVALID_PATH)
-        return PatchTarget(find_path(name, self._kind), fitting, part, is_explicit)
+        path = self._path(name, value, is_explicit)
+        if fitting and (path.part or not path.name):
+            raise ScimError(f"{name!r} cannot have a value filter", ScimErrorType.INVALID_PATH)
+        return PatchTarget(path, fitting, part, is_explicit)
+
+    def _path(self, name: str, value: object, is_explicit: bool) -> AttributePath:
+        """Resolve a path. Names that no schema declares are case-insensitive too: find them as they are stored."""
+        if self._is_foreign(name, value, is_explicit):
+            return AttributePath(self._stored(self.resource, name), "", "", None)
+        path = find_path(name, self._kind)
+        extension = self._stored(self.resource, path.extension)
+        if path.declared or not path.name:
+            return path._replace(extension=extension)
+        holder = self.resource.get(extension) if extension else self.resource
+        return path._replace(extension=extension, name=self._stored(holder, path.name))
+
+    def _is_foreign(self, name: str, value: object, is_explicit: bool) -> bool:
+        """Return whether a name is the URN of a whole extension that no schema declares.
+
+        Otherwise its last part is the name of an attribute in the extension.
+        """
+        lower = name.lower()
+        if not lower.startswith("urn:"):
+            return False
+        self.work.count_names(self.resource)
+        declared = tuple(urn.lower() for urn in (self._kind.urn, *self._kind.extensions))
+        if lower in declared or lower.startswith(tuple(f"{urn}:" for urn in declared)):
+            return False
+        stored = [key.lower() for key in self.resource]
+        if lower in stored or not isinstance(value, dict) or any(lower.startswith(f"{key}:") for key in stored):
+            return lower in stored
+        # The extension is not stored yet. As a path, the URN may also end with a complex attribute of it.
+        return not is_explicit or lower.endswith(f":{self._kind.kind.lower()}")
+
+    def _stored(self, holder: object, name: str) -> str:
+        if not isinstance(holder, dict) or not name or name in holder:
+            return name
+        self.work.count_names(holder)
+        return _spelling(holder, name)
 
     def _change(self, verb: PatchVerb, target: PatchTarget, value: Any) -> None:
         path = target.path
@@ -196,14 +205,16 @@ class Patch:
             return
         # Check the limits first, because the change may read many elements and copy the value to each of them.
         self.work.count_written(value)
+        if not path.name:
+            self.work.count_read(self.resource.get(path.extension))
+            _change_object(verb, self.resource, path.extension, value)
+            return
         # `checked_resource` drops an extension that stays empty.
         holder = self.resource.setdefault(path.extension, {}) if path.extension else self.resource
         if not isinstance(holder, dict):
             raise ScimError(f"{path.extension} is not an object", ScimErrorType.INVALID_PATH)
-        self.work.count_read(holder.get(path.name) if path.name else holder)
-        if not path.name:
-            _change_object(verb, self.resource, path.extension, value)
-        elif target.fitting:
+        self.work.count_read(holder.get(path.name))
+        if target.fitting:
             self._change_fitting(verb, holder, target, value)
         elif path.part:
             self._change_part(verb, holder, path, value)
@@ -248,18 +259,22 @@ class Patch:
             if not isinstance(each, dict):
                 raise ScimError(f"{name} is a list of plain values without sub-attributes", ScimErrorType.INVALID_PATH)
             if target.part:
-                _change_object(verb, each, _spelling(each, target.part), value)
+                _change_object(verb, each, target.part, value)
             elif isinstance(value, dict):
-                each.update(value)
+                _merge(each, value)
             else:
                 raise invalid_value(f"The value for {name} must be an object")
         _keep_one_primary(values, found)
 
 
-def _spelling(value: object, part: str) -> str:
+def _spelling(holder: Resource, name: str) -> str:
     # Names are case-insensitive: change the existing key instead of adding another spelling of it.
-    names = value if isinstance(value, dict) else ()
-    return next((name for name in names if name.lower() == part.lower()), part)
+    return name if name in holder else next((key for key in holder if key.lower() == name.lower()), name)
+
+
+def _merge(holder: Resource, more: Resource) -> None:
+    names = {key.lower(): key for key in holder}
+    holder.update({names.get(key.lower(), key): each for key, each in more.items()})
 
 
 def _made_from(fitting: Filter, target: PatchTarget) -> Resource:
@@ -300,19 +315,19 @@ def _require_room(name: str, values: list[Any], more: list[Any]) -> None:
 
 
 def _value_of(each: object) -> object:
-    return each.get("value", each) if isinstance(each, dict) else each
+    return each.get(_spelling(each, "value"), each) if isinstance(each, dict) else each
 
 
 def _change_object(verb: PatchVerb, holder: Resource, name: str, value: Any) -> None:
     """Set or remove a key of an object; merge the old and the new value if both are objects."""
+    name = _spelling(holder, name)
     # Null means that an attribute has no value (RFC 7643, section 2.5).
     if verb is PatchVerb.REMOVE or value is None:
         holder.pop(name, None)
         return
     current = holder.get(name)
     if isinstance(current, dict) and isinstance(value, dict):
-        names = {key.lower(): key for key in current}
-        current.update({names.get(key.lower(), key): each for key, each in value.items()})
+        _merge(current, value)
     else:
         holder[name] = value
 
@@ -320,7 +335,7 @@ def _change_object(verb: PatchVerb, holder: Resource, name: str, value: Any) -> 
 def _keep_one_primary(values: list[Any], changed: list[Any]) -> None:
     """If a changed value is primary, clear `primary` of the other values."""
     # RFC 7644, section 3.5.2, requires this of the server.
-    if any(isinstance(each, dict) and as_flag(each.get("primary")) is True for each in changed):
+    if any(isinstance(each, dict) and as_flag(each.get(_spelling(each, "primary"))) is True for each in changed):
         kept = set(map(id, changed))
         for each in values:
             if isinstance(each, dict) and each.get("primary") and id(each) not in kept:

@@ -14,6 +14,7 @@ from rolecall.scim_server.model import ResourceKind, ScimError, ScimErrorType
 CORE = "urn:ietf:params:scim:schemas:core:2.0:"
 ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
 MEMBERS = "members"
+LONGEST_PATH = 500
 SCHEMAS: list[dict[str, Any]] = msgspec.json.decode(Path(__file__).with_name("schemas.json").read_bytes())
 
 
@@ -97,7 +98,7 @@ class AttributePath(NamedTuple):
 
 def find_path(text: str, kind: ResourceType) -> AttributePath:
     """Resolve a path such as `userName`, `name.familyName`, `urn:…:User:manager.value` or the URN of an extension."""
-    if not text or not text.isprintable() or len(text) > _LONGEST_PATH:
+    if not text or not text.isprintable() or len(text) > LONGEST_PATH:
         raise ScimError(f"{text[:50]!r} is not an attribute", ScimErrorType.INVALID_PATH)
     if not text.lower().startswith("urn:"):
         return _inside("", kind.attributes, text)
@@ -111,17 +112,16 @@ def find_path(text: str, kind: ResourceType) -> AttributePath:
     return _inside(extension, kind.extensions.get(extension, {}), name)
 
 
-_LONGEST_PATH = 500
-
-
 def _named(names: dict[str, Attributes], urn: str) -> str:
     return next((name for name in names if name.lower() == urn.lower()), "")
 
 
 def _inside(extension: str, attributes: Attributes, text: str) -> AttributePath:
-    name, _, part = text.partition(".")
+    name, dot, part = text.partition(".")
     if "." in part:
         raise ScimError(f"{text!r} has too many parts", ScimErrorType.INVALID_PATH)
+    if not name or (dot and not part):
+        raise ScimError(f"{text!r} has an empty name", ScimErrorType.INVALID_PATH)
     attribute = attributes.get(name.lower())
     if attribute is None or not part:
         return AttributePath(extension, attribute.name if attribute else name, part, attribute)
