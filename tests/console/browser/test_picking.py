@@ -1,6 +1,8 @@
 """Test the search for access in forms, with and without scripts."""
 
-from playwright.async_api import expect
+import asyncio
+
+from playwright.async_api import Route, expect
 
 from rolecall.core.db import Db, fetch_value
 from tests.builders import an_application, an_identity
@@ -65,3 +67,22 @@ async def test_model_form_finds_groups_by_a_part_of_their_name(visit: Visit, sit
     await visit.sees("The draft was created")
     draft = await fetch_value(site_db, "SELECT draft -> 'access' -> 0 FROM access_models WHERE name = %(n)s", n=name)
     assert draft["groups"] == ["Treasury", "Wire approvers"]
+
+
+async def test_text_typed_while_the_catalogue_loads_is_kept(scripted: Visit, site_db: Db) -> None:
+    page = scripted.page
+    bank = await an_application(site_db, "Slow bank")
+    await some_groups(site_db, bank, {"Tellers": ""})
+    arrives = asyncio.Event()
+
+    async def later(route: Route) -> None:
+        await arrives.wait()
+        await route.continue_()
+
+    await scripted.go("/requests/new")
+    await page.route("**/requests/new", later)
+    await page.get_by_label("Application (required)").select_option(label="Slow bank")
+    await page.get_by_label("Groups and permissions").fill("Clerks")
+    arrives.set()
+    await page.locator("#picks").get_by_role("checkbox").first.wait_for()
+    await expect(page.get_by_label("Groups and permissions")).to_have_value("Clerks")
