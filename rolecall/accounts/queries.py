@@ -241,12 +241,13 @@ async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tu
 async def account_at(db: Db, id: UUID, moment: datetime | None) -> tuple[Account, int, UUID | None]:
     """Return an account, the number of the last import at a moment, and the id of the identity that it matched then.
 
-    Without a moment, return the current state. The number is 0 if no import had finished at that moment, or if the
-    account was no longer present.
+    Without a moment, return the current state. The number is 0 if that import did not show the account, or if no import
+    had finished at that moment.
     """
     rows = await fetch_rows(
         db,
-        f"""SELECT CASE WHEN v.until_import <= last.number THEN 0 ELSE coalesce(last.number, 0) END,
+        f"""SELECT CASE WHEN v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number)
+                        THEN last.number ELSE 0 END,
                    identity_then(a, coalesce(%(moment)s::timestamptz, 'infinity')), {_ACCOUNT}
             FROM accounts a
             LEFT JOIN LATERAL (SELECT max(r.number)::int AS number FROM application_imports r

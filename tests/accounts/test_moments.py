@@ -3,16 +3,18 @@
 Applications without data at that time are reported.
 """
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import httpx2
 import pytest
 
+from rolecall.accounts.queries import account_at
 from rolecall.core.db import Db, execute, fetch_value
 from tests.builders import an_application
 from tests.entitlements.test_list import a_ledger, entitlement
-from tests.holdings import a_finished_import, an_account
+from tests.holdings import a_finished_import, an_account, remove_account
 from tests.reports.reporting import a_report, rows_of
 
 
@@ -124,3 +126,18 @@ async def test_manifests_name_the_applications_without_data(client: httpx2.Async
     [run] = (await client.get(f"/api/reports/{report['id']}/runs")).json()["items"]
     assert (len(rows), [one["application"] for one in run["noDataBefore"]]) == (6, ["Treasury"])
     assert refused.json()["errors"] == [{"field": "asOf", "message": NO_DATA}]
+
+
+async def test_account_has_an_import_only_while_its_imports_show_it(db: Db) -> None:
+    ledger = await an_application(db, "Ledger")
+    await a_finished_import(db, ledger)
+    await an_account(db, ledger, "ada", None)
+    await remove_account(db, ledger, "ada")
+    for number in (1, 2, 3):
+        await built(db, number, f"2026-03-0{number}")
+    id = await fetch_value(db, "SELECT id FROM accounts")
+
+    found = [await account_at(db, id, datetime(2026, 3, day, tzinfo=UTC)) for day in (1, 2, 3)]
+    before = await account_at(db, id, datetime(2026, 2, 28, tzinfo=UTC))
+
+    assert [number for _, number, _ in (before, *found, await account_at(db, id, None))] == [0, 0, 2, 0, 0]
