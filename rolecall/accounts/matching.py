@@ -22,44 +22,57 @@ _TOLD = """
         JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
         WHERE a.pin IS NULL)"""
 _FITS = f"""{_TOLD},
+    told_emails AS MATERIALIZED (
+        SELECT number, email, has_confirmed_bearer(email) AS is_confirmed FROM told WHERE email <> ''),
     fits AS (
         SELECT t.number, 1 AS way, i.id FROM told t JOIN identities i ON lower(i.employee_id) = t.employee_id
         WHERE t.employee_id <> '' AND i.employee_id IS NOT NULL
         UNION ALL
-        SELECT t.number, 2, i.id FROM told t JOIN identities i ON lower(i.email_address) = t.email
+        SELECT t.number, 2, i.id FROM told_emails t JOIN identities i ON lower(i.email_address) = t.email
         LEFT JOIN unconfirmed_emails u ON u.identity_id = i.id
-        WHERE t.email <> '' AND i.email_address <> '' AND (u.identity_id IS NULL OR NOT has_confirmed_bearer(t.email))
+        WHERE i.email_address <> '' AND (u.identity_id IS NULL OR NOT t.is_confirmed)
         UNION ALL
-        SELECT t.number, 2, u.identity_id FROM told t JOIN unconfirmed_emails u ON lower(u.sign_in_email) = t.email
-        WHERE t.email <> '' AND u.sign_in_email <> ''
+        SELECT t.number, 2, u.identity_id FROM told_emails t
+        JOIN unconfirmed_emails u ON lower(u.sign_in_email) = t.email WHERE u.sign_in_email <> ''
         UNION ALL
         SELECT t.number, 3, i.id FROM told t
         JOIN identities i ON i.last_name_key = t.last_name_key AND i.first_name_key = t.first_name_key
         WHERE t.last_name_key <> '' AND t.first_name_key <> '' AND i.status = 'Active')"""
-# Read at most two identities for each account, and names once for each name: with all pairs, a placeholder such as
-# none@example.com in 3,000 accounts and identities took 23 s. `named` combines names and accounts by a window
-# function instead of a join, because wrong estimates could turn a join into a nested loop.
+# Read e-mails and names once for each value: with all pairs, a placeholder such as none@example.com in 3,000 accounts
+# and identities took 23 s. `mailed` and `named` combine values and accounts by a window function instead of a join,
+# because wrong estimates could turn a join into a nested loop.
 # The UPDATE fires count_matching and keep_past (schema/accounts.sql), note_to_evaluate (schema/duties.sql) and
 # recheck_requests (schema/access_requests.sql).
 _MATCH = f"""{_TOLD},
-    best AS MATERIALIZED (
-        SELECT t.number, t.last_name_key, t.first_name_key, coalesce(e.people, m.people) AS people,
-               coalesce(e.id, m.id) AS id, CASE WHEN e.id IS NOT NULL THEN 1 ELSE 2 END AS way
+    by_id AS MATERIALIZED (
+        SELECT t.number, t.email, t.last_name_key, t.first_name_key, e.people, e.id
         FROM told t
         LEFT JOIN LATERAL (
             SELECT count(*) AS people, (array_agg(f.id))[1] AS id FROM (
                 SELECT i.id FROM identities i
                 WHERE t.employee_id <> '' AND lower(i.employee_id) = t.employee_id AND i.employee_id IS NOT NULL
-                LIMIT 2) AS f) AS e ON e.id IS NOT NULL
-        LEFT JOIN LATERAL (
+                LIMIT 2) AS f) AS e ON e.id IS NOT NULL),
+    mails AS (
+        -- The confirmed bearers of an e-mail or, if there are none, the unconfirmed ones.
+        SELECT k.email, b.people, b.id FROM (SELECT DISTINCT email FROM by_id WHERE id IS NULL AND email <> '') AS k
+        CROSS JOIN LATERAL (
             SELECT count(*) AS people, (array_agg(f.id))[1] AS id FROM (
-                SELECT i.id FROM identities i LEFT JOIN unconfirmed_emails u ON u.identity_id = i.id
-                WHERE e.id IS NULL AND t.email <> '' AND lower(i.email_address) = t.email AND i.email_address <> ''
-                  AND (u.identity_id IS NULL OR NOT has_confirmed_bearer(t.email))
+                SELECT i.id, NOT EXISTS (SELECT FROM unconfirmed_emails u WHERE u.identity_id = i.id) AS is_confirmed
+                FROM identities i WHERE lower(i.email_address) = k.email AND i.email_address <> ''
                 UNION ALL
-                SELECT u.identity_id FROM unconfirmed_emails u
-                WHERE e.id IS NULL AND t.email <> '' AND lower(u.sign_in_email) = t.email AND u.sign_in_email <> ''
-                LIMIT 2) AS f) AS m ON m.id IS NOT NULL),
+                SELECT u.identity_id, true FROM unconfirmed_emails u
+                WHERE lower(u.sign_in_email) = k.email AND u.sign_in_email <> '') AS f
+            GROUP BY f.is_confirmed ORDER BY f.is_confirmed DESC LIMIT 1) AS b),
+    mailed AS (
+        SELECT number, last_name_key, first_name_key, max(people) OVER same AS people,
+               (array_agg(id) FILTER (WHERE id IS NOT NULL) OVER same)[1] AS id
+        FROM (SELECT number, email, last_name_key, first_name_key, NULL::bigint AS people, NULL::uuid AS id
+              FROM by_id WHERE id IS NULL AND email <> ''
+              UNION ALL SELECT NULL, email, NULL, NULL, people, id FROM mails) AS n
+        WINDOW same AS (PARTITION BY email COLLATE "C")),
+    best AS MATERIALIZED (
+        SELECT number, last_name_key, first_name_key, people, id, 1 AS way FROM by_id WHERE id IS NOT NULL OR email = ''
+        UNION ALL SELECT number, last_name_key, first_name_key, people, id, 2 FROM mailed WHERE number IS NOT NULL),
     names AS (
         SELECT k.last_name_key, k.first_name_key, count(*) AS people, (array_agg(i.id))[1] AS id
         FROM (SELECT DISTINCT last_name_key, first_name_key FROM best
@@ -135,16 +148,18 @@ async def match_changed_identities(db: Db, now: datetime) -> int:
         db,
         f"""WITH changed AS (DELETE FROM identities_to_match RETURNING *),
             affected AS (
-                SELECT a.number FROM accounts a JOIN changed c USING (identity_id)
+                SELECT a.number FROM accounts a JOIN (SELECT DISTINCT identity_id FROM changed) AS c USING (identity_id)
                 UNION
-                SELECT v.account_number FROM account_versions v JOIN changed c
-                ON lower(v.employee_id) = lower(c.employee_id) WHERE v.until_import IS NULL AND v.employee_id <> ''
+                SELECT v.account_number FROM (SELECT DISTINCT lower(employee_id) AS employee_id FROM changed) AS c
+                JOIN account_versions v ON lower(v.employee_id) = c.employee_id
+                WHERE v.until_import IS NULL AND v.employee_id <> ''
                 UNION
-                SELECT v.account_number FROM account_versions v JOIN changed c
-                ON lower(v.email) = lower(c.email_address) WHERE v.until_import IS NULL AND v.email <> ''
+                SELECT v.account_number FROM (SELECT DISTINCT lower(email_address) AS email FROM changed) AS c
+                JOIN account_versions v ON lower(v.email) = c.email WHERE v.until_import IS NULL AND v.email <> ''
                 UNION
-                SELECT v.account_number FROM account_versions v JOIN changed c
-                USING (last_name_key, first_name_key) WHERE v.until_import IS NULL AND v.last_name_key <> ''),
+                SELECT v.account_number FROM (SELECT DISTINCT last_name_key, first_name_key FROM changed) AS c
+                JOIN account_versions v USING (last_name_key, first_name_key)
+                WHERE v.until_import IS NULL AND v.last_name_key <> ''),
             {_MATCH}""",
         now=now,
     )
