@@ -7,7 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from rolecall.core.authors import by_system, written_by
-from rolecall.core.db import Db, Pool, fetch_value
+from rolecall.core.config import Config
+from rolecall.core.db import Db, Pool, fetch_value, make_pool
 from tests.builders import an_identity
 
 Work = Callable[[Db], Awaitable[Any]]
@@ -36,9 +37,25 @@ class Crew:
                 await asyncio.sleep(0.005)
         return task
 
+    async def until(self, condition: str, **params: object) -> None:
+        """Wait until this query returns true."""
+        async with asyncio.timeout(60):
+            while not await fetch_value(self.watcher, condition, **params):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+
     async def end(self) -> list[Any]:
         """Wait for all tasks, and return their results; raise the first error."""
         return await asyncio.gather(*self.tasks)
+
+
+async def overlapping(config: Config, db: Db, first: Work, second: Work) -> Any:
+    """Begin the second change before the first one is committed; return the result of the second."""
+    async with make_pool(config) as pool:
+        crew = Crew(pool, db)
+        async with pool.connection() as one, written_by(one, "step", by_system("first", datetime.now(UTC))):
+            await first(one)
+            task = await crew.begin(second)
+        return await task
 
 
 async def people_against_the_order(db: Db) -> list[UUID]:

@@ -90,6 +90,12 @@ async def commit_model(
     return await queries.get(db, model.id)
 
 
+async def lock_for_commits(db: Db) -> None:
+    """Take the locks of all functions here, in order, before a transaction takes those of other packages."""
+    await _lock_models(db)
+    await _lock_members(db)
+
+
 async def _lock_members(db: Db) -> None:
     """Prevent changes of identities between evaluating the conditions and the commit of this transaction."""
     await execute(db, "SELECT pg_advisory_xact_lock(access_model_lock())")
@@ -140,13 +146,13 @@ async def _replace_members(db: Db, id: UUID, now: datetime) -> None:
 
 async def discard_draft(db: Db, id: UUID) -> None:
     """Discard the draft of a committed model. A model that was never committed keeps its draft."""
+    await _lock_models(db)
     await execute(db, "UPDATE access_models SET draft = NULL WHERE id = %(id)s AND definition IS NOT NULL", id=id)
 
 
 async def _checked(db: Db, body: type[B], raw: Json, facts: Facts, id: UUID | None = None) -> B:
     facts = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
-    # Serialize writers, so that two models cannot take the same name.
-    await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
+    await _lock_models(db)
     # The body is not checked yet, so the name may be of any type.
     name = str(raw.get("name", "")).strip()
     # PostgreSQL accepts no string that contains NUL; the check of the body reports the NUL.
@@ -185,9 +191,14 @@ async def _as_stored(db: Db, body: B) -> B:
     return body.model_copy(update={"access": access}) if given else body
 
 
+async def _lock_models(db: Db) -> None:
+    """Serialize writers, so that two models cannot take the same name, and none waits for another one's row."""
+    await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
+
+
 async def _locked(db: Db, id: str) -> AccessModelDetail:
     # Lock before reading, so that the draft cannot change between reading and writing it.
-    await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
+    await _lock_models(db)
     return await queries.get(db, id)
 
 

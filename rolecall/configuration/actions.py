@@ -13,6 +13,7 @@ from psycopg import Rollback
 
 from rolecall.access_models import actions as access_models
 from rolecall.access_models import queries as model_queries
+from rolecall.accounts.matching import take_turn
 from rolecall.applications import actions as applications
 from rolecall.carriers import actions as carriers
 from rolecall.carriers import queries as carrier_queries
@@ -69,6 +70,7 @@ async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, c
         if raw.get(section) is not None and scope not in caller.scopes:
             raise Forbidden(scope)
     applying = _Applying(db, caller, facts, config, raw)
+    await _lock(db, raw)
     await applying.settings()
     # The order matters: entries name records of earlier sections.
     writers = {
@@ -87,6 +89,18 @@ async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, c
     if applying.problems:
         raise Invalid(*applying.problems)
     return ConfigurationChanges(applying.changes)
+
+
+async def _lock(db: Db, raw: Json) -> None:
+    """Take the locks that several sections share, in the order in which imports of people take them.
+
+    The sections take them in another order: archiving an application takes the lock of matching, as duties do.
+    """
+    if not any(raw.get(section) for section in ("applications", "duties", "dutyRules")):
+        return
+    if raw.get("accessModels"):
+        await access_models.lock_for_commits(db)
+    await take_turn(db)
 
 
 class _DraftVerbs(NamedTuple):

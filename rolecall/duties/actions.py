@@ -143,6 +143,7 @@ async def commit_rule(db: Db, caller: Caller, id: str, now: datetime) -> RuleDet
 
 async def discard_rule_draft(db: Db, id: UUID) -> None:
     """Discard the draft of a committed rule. A rule that was never committed keeps its draft."""
+    await take_turn(db)
     await execute(db, "UPDATE duty_rules SET draft = NULL WHERE id = %(id)s AND definition IS NOT NULL", id=id)
 
 

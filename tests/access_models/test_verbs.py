@@ -6,9 +6,12 @@ from uuid import uuid4
 
 import httpx2
 
+from rolecall.access_models import actions
 from rolecall.core import clock
-from rolecall.core.db import Db, fetch_value
-from tests.builders import an_access_model, an_application, an_identity
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_value, make_pool
+from tests.builders import an_access_model, an_application, an_identity, facts
+from tests.interleaving import Crew
 from tests.nesting import some_groups
 
 PATH = "/api/access-models"
@@ -287,3 +290,22 @@ async def test_unknown_names_are_listed_and_must_be_allowed_for_a_commit(client:
     assert refused.status_code == 400
     assert refused.json()["errors"][0]["field"] == "allowUnknown"
     assert (allowed.status_code, allowed.json()["unknownNames"]) == (200, [])
+
+
+async def test_configurations_that_replace_drafts_do_not_deadlock(db: Db, config: Config) -> None:
+    """Each discards the draft of another person before it changes the model."""
+    models = [await an_access_model(db, name) for name in ("Clerks", "Sellers")]
+
+    async def replace(db: Db) -> None:
+        await actions.discard_draft(db, models[1])
+        await actions.change_model(db, str(models[1]), {"description": "New"}, facts())
+
+    async with make_pool(config) as pool:
+        async with pool.connection() as one, one.transaction():
+            await actions.discard_draft(one, models[0])
+            crew = Crew(pool, db)
+            await crew.begin(replace)
+            await actions.change_model(one, str(models[0]), {"description": "New"}, facts())
+        await crew.end()
+
+    assert await fetch_value(db, "SELECT count(*) FROM access_models WHERE draft ->> 'description' = 'New'") == 2

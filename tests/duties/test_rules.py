@@ -5,12 +5,15 @@ from typing import Any
 import httpx2
 import psycopg
 
+from rolecall.accounts.matching import take_turn
 from rolecall.core.caller import SYSTEM
-from rolecall.core.db import Db, fetch_value
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_value, make_pool
 from rolecall.duties import actions
 from tests.accounts.test_match_again import until_one_waits
 from tests.builders import facts
 from tests.duties.separating import a_company, a_duty, a_rule, join
+from tests.interleaving import Crew
 
 URL = "/api/duty-rules"
 
@@ -120,3 +123,25 @@ async def test_writers_of_rules_and_duties_do_not_deadlock(db: Db, clean_databas
         await waiting
 
     assert await fetch_value(db, "SELECT count(*) FROM duties WHERE name = 'Spare'") == 1
+
+
+async def test_configuration_that_replaces_a_draft_does_not_deadlock_with_a_change(db: Db, config: Config) -> None:
+    """It discards the draft of another person before it changes the rule."""
+    company = await a_company(db)
+    rule = str(company.rule)
+    async with db.transaction():
+        await actions.change_rule(db, rule, {"risk": "High"}, facts())
+
+    async def replace(db: Db) -> None:
+        await actions.discard_rule_draft(db, company.rule)
+        await actions.change_rule(db, rule, {"response": "Warn"}, facts())
+
+    async with make_pool(config) as pool:
+        crew = Crew(pool, db)
+        async with pool.connection() as other, other.transaction():
+            await take_turn(other)
+            await crew.begin(replace)
+            await actions.change_rule(other, rule, {"risk": "Low"}, facts())
+        await crew.end()
+
+    assert await fetch_value(db, "SELECT draft ->> 'response' FROM duty_rules") == "Warn"
