@@ -105,16 +105,15 @@ async def disable_unless_last(db: Db, id: UUID, since: datetime, now: datetime) 
     """Disable an identity; if it is the last active administrator, change nothing and return False.
 
     Disable first and lock administrators second: disabling locks the person's sessions, and locks must be taken in this
-    order.
+    order. Lock them for every person, because one may become an administrator before this transaction ends, and
+    the role of the last other administrator may then be removed.
     """
-    is_administrator = await administrators.is_one(db, id)
     try:
         async with db.transaction():
             await disable_identity(db, id, since, now)
-            if is_administrator:
-                await administrators.lock_administrators(db)
-                if not await administrators.active(db):
-                    raise _IsLast
+            await administrators.lock_administrators(db)
+            if await administrators.has_role(db, id) and not await administrators.active(db):
+                raise _IsLast
     except _IsLast:
         return False
     return True

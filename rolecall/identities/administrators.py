@@ -28,6 +28,12 @@ async def is_one(db: Db, identity_id: UUID) -> bool:
     return bool(found)
 
 
+async def has_role(db: Db, identity_id: UUID) -> bool:
+    """Return whether a person, active or not, has the role Administrator."""
+    sql = "SELECT true FROM console_roles WHERE identity_id = %(id)s AND role = 'Administrator'"
+    return bool(await fetch_value(db, sql, id=identity_id))
+
+
 async def lock_administrators(db: Db) -> None:
     """Serialize transactions that remove administrators, so that two of them cannot remove the last two administrators.
 

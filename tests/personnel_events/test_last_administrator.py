@@ -11,13 +11,15 @@ from rolecall.console import actions as console
 from rolecall.core import clock
 from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
-from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.db import Db, execute, fetch_value, make_pool
 from rolecall.core.errors import Conflict
 from rolecall.core.roles import Role
+from rolecall.identities import actions as identities
 from rolecall.identities import administrators
 from rolecall.personnel_events import actions as events
 from tests.application_imports.running import Imports
 from tests.builders import an_application, an_identity, facts
+from tests.interleaving import Crew
 from tests.personnel_events.bodies import EVENTS, created, day
 from tests.working import let_the_worker_work
 
@@ -163,6 +165,24 @@ async def test_offboarding_of_an_administrator_does_not_deadlock_with_their_own_
         await working
 
     assert await status(db, ada) == "Disabled"
+
+
+async def test_person_who_becomes_the_last_administrator_meanwhile_is_not_disabled(
+    db: Db, ada: UUID, config: Config
+) -> None:
+    grace = await another(db, role=Role.OPERATOR)
+    async with make_pool(config) as pool:
+        crew = Crew(pool, db)
+        async with pool.connection() as gate, gate.transaction():
+            await execute(gate, "SELECT FROM identities WHERE id = %(id)s FOR NO KEY UPDATE", id=grace)
+            now = clock.now()
+            task = await crew.begin(lambda db: identities.disable_unless_last(db, grace, now, now))
+            # These changes are committed while the offboarding waits.
+            await console.set_role(db, grace, Role.ADMINISTRATOR)
+            await console.set_role(db, ada, None)
+
+    assert await task is False
+    assert (await administrators.active(db)).keys() == {grace}
 
 
 async def test_concurrent_role_removals_keep_one_administrator(db: Db, ada: UUID, clean_database: str) -> None:
