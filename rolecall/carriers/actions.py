@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from psycopg.types.json import Jsonb
 
+from rolecall.access_requests import moving
 from rolecall.applications.queries import lock_application
 from rolecall.carriers import queries, recording
 from rolecall.carriers.model import CARRYING, CHANNEL, Carrier, CarrierKind, CarrierMode
@@ -129,6 +130,13 @@ async def release(db: Db, caller: Caller, application_id: UUID, raw: Json, facts
     """
     await _existing(db, application_id)
     body = check(ReleaseBody, raw, facts)
+    held = await fetch_rows(
+        db,
+        "SELECT request_id FROM carried_requests WHERE application_id = %(id)s AND state = 'Held'",
+        id=application_id,
+    )
+    # Lock the requests, because one may be canceled or left to a person meanwhile.
+    await moving.lock(db, [id for (id,) in held])
     rows = await fetch_rows(
         db,
         """UPDATE carried_requests k SET state = 'Waiting', reason = '', is_released = true, next_on = %(now)s,
@@ -156,6 +164,8 @@ async def carry_out(db: Db, caller: Caller, application_id: UUID, raw: Json, fac
     """
     if Scope.ACCESS_REQUESTS_WRITE not in caller.scopes:
         raise Forbidden(Scope.ACCESS_REQUESTS_WRITE)
+    # Lock the carrier before its mode is read: a carrier that is switched off must not have this request.
+    await queries.lock(db, application_id)
     carrier = await _existing(db, application_id)
     request = await queries.request_of(db, application_id, check(CarriedRequestBody, raw, facts).access_request_id)
     if carrier.mode is not CarrierMode.ON:
