@@ -281,6 +281,10 @@ async def _keep_change(db: Db, target: PushTarget) -> None:
     )
 
 
+async def lock_push(db: Db, application_id: UUID) -> None:
+    await execute(db, "SELECT FROM scim_pushes WHERE application_id = %(id)s FOR UPDATE", id=application_id)
+
+
 async def take_changes(db: Db, application_id: UUID) -> bool:
     """Mark the pending changes of a push as taken by an import; return whether there were any."""
     sql = "UPDATE scim_pushes SET waiting_since = NULL WHERE application_id = %(id)s AND waiting_since IS NOT NULL"

@@ -9,8 +9,9 @@ import pytest
 from rolecall.application_imports.run.schedule import import_pushes
 from rolecall.core import clock
 from rolecall.core.config import Config
-from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.application_imports.running import Imports
+from tests.interleaving import overlapping
 from tests.scim_server.pushing import USER, Pushing
 
 QUIET = timedelta(minutes=6)
@@ -145,6 +146,19 @@ async def test_push_whose_import_failed_is_imported_again(snapshots: Snapshots) 
 
     assert len(await snapshots.after(timedelta(minutes=50))) == 1
     assert [run["status"] for run in await snapshots.after(timedelta(minutes=70))] == ["Failed", "Finished"]
+
+
+async def test_two_workers_import_a_failed_push_once(snapshots: Snapshots) -> None:
+    await snapshots.push.user("ada")
+    await snapshots.after(QUIET)
+    await execute(snapshots.db, "UPDATE application_imports SET status = 'Failed', failure = 'full', metrics = NULL")
+
+    async def work(db: Db) -> None:
+        await import_pushes(db, snapshots.config, clock.now() + timedelta(minutes=90))
+
+    await overlapping(snapshots.config, snapshots.db, work, work)
+
+    assert await fetch_value(snapshots.db, "SELECT count(*) FROM application_imports WHERE status = 'Pending'") == 1
 
 
 async def test_source_test_shows_what_was_pushed(client: httpx2.AsyncClient, push: Pushing) -> None:

@@ -13,7 +13,7 @@ from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
 from rolecall.core.cron import is_due
 from rolecall.core.db import Db, execute, fetch_rows
-from rolecall.scim_server.actions import take_changes
+from rolecall.scim_server.actions import lock_push, take_changes
 from rolecall.scim_server.queries import due_pushes
 
 log = structlog.get_logger("rolecall.imports")
@@ -44,7 +44,10 @@ async def import_pushes(db: Db, config: Config, now: datetime) -> None:
                 await actions.create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)
     for application_id in await _failed_pushes(db, now):
         async with written_by(db, "pushes", by_system("import_push", now)):
-            await actions.create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)
+            await lock_push(db, application_id)
+            # Another worker may have created the import meanwhile.
+            if application_id in await _failed_pushes(db, now):
+                await actions.create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)
 
 
 async def _failed_pushes(db: Db, now: datetime) -> list[UUID]:
