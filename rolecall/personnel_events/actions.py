@@ -48,8 +48,11 @@ from rolecall.work_items.shapes import CommentBody
 async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     facts = await gather_facts(db, raw, facts)
     body = check(OnboardBody, raw, facts)
-    await permitted.require_own_people(db, caller, None, body.identity)
     email = body.identity.email or ""
+    if email:
+        # Of two people who get the same e-mail at once, the second must see that it is taken.
+        await execute(db, "SELECT take_turns('email', ARRAY[lower(%(email)s)])", email=email)
+    await permitted.require_own_people(db, caller, None, body.identity)
     # Search before creating the identity; afterwards the search would find the new person too.
     is_taken = bool(email and await active_with_email(db, email))
     identity_id = await identities.create_identity(db, body.identity, facts.now)

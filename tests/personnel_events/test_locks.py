@@ -15,7 +15,7 @@ from rolecall.personnel_events import actions
 from rolecall.personnel_events.stages import follow_event
 from tests.builders import an_access_request, an_application, an_identity, facts
 from tests.holdings import an_account
-from tests.interleaving import Crew, Work
+from tests.interleaving import Crew, Work, overlapping
 from tests.personnel_events.bodies import created, day
 from tests.personnel_events.test_restoring import Leave, another_leave, leave, suspended
 from tests.working import let_the_worker_work
@@ -110,3 +110,16 @@ async def test_second_of_two_leaves_that_end_at_once_restores_the_access(
 
     rows = await fetch_rows(db, "SELECT count(*) FROM access_requests WHERE action = 'Restore'")
     assert rows[0][0] > 0
+
+
+async def test_second_of_two_new_people_with_one_email_must_confirm_it(db: Db, config: Config) -> None:
+    caller = Caller(UUID(int=5), "Program", frozenset(Scope) - {Scope.IDENTITIES_WRITE})
+
+    async def onboard(db: Db) -> None:
+        identity = {"firstName": "New", "lastName": "Comer", "email": "new@example.com"}
+        await actions.onboard(db, caller, {"identity": identity, "effectiveDate": day(30)}, facts())
+
+    await overlapping(config, db, onboard, onboard)
+
+    assert await fetch_value(db, "SELECT count(*) FROM identities") == 2
+    assert await fetch_value(db, "SELECT count(*) FROM unconfirmed_emails") == 1
