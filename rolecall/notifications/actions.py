@@ -73,9 +73,12 @@ async def mark_read(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) ->
 
 async def mark_all_read(db: Db, caller: Caller) -> None:
     own = await own_id(db, caller)
+    # Skip notifications that another transaction is changing, to avoid deadlocks with a change of several requests.
     await execute(
         db,
-        "UPDATE notifications SET is_read = true WHERE identity_id = %(own)s AND NOT is_read",
+        """UPDATE notifications SET is_read = true WHERE id IN (
+               SELECT id FROM notifications WHERE identity_id = %(own)s AND NOT is_read
+               FOR NO KEY UPDATE SKIP LOCKED)""",
         own=own,
     )
     await record(db, "Notification Preferences", own, {"allRead": True})

@@ -74,6 +74,15 @@ async def try_lock(db: Db) -> bool:
     return bool(await fetch_value(db, "SELECT pg_try_advisory_xact_lock(hashtext('notifications'), 0)"))
 
 
+async def yield_to_others(db: Db) -> None:
+    """Let this transaction fail if it waits long for a lock.
+
+    A change of requests marks notifications as read, in another order than they are claimed. This time is shorter than
+    PostgreSQL's deadlock_timeout, so that in a deadlock the change succeeds, and only this turn is repeated.
+    """
+    await execute(db, "SET LOCAL lock_timeout = '500ms'")
+
+
 # Do not send to an unconfirmed e-mail address: it may belong to another person.
 _CLAIM = f"""
     WITH usable AS MATERIALIZED (

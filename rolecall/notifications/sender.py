@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Self
 
 import structlog
+from psycopg.errors import LockNotAvailable
 
 from rolecall.core import clock, sealing
 from rolecall.core.config import Config
@@ -55,10 +56,12 @@ class MessageSender:
         await self._flight.finish()
         await self._record(clock.now())
 
-    async def _record(self, now: datetime) -> None:
+    async def _record(self, now: datetime, *, yields: bool = False) -> None:
         """Record results in a transaction of their own. If a crash prevents the commit, the outcomes are unknown."""
         if ended := self._flight.ended():
             async with self._pool.connection() as db, transaction(db, "notifications-record"):
+                if yields:
+                    await outbox.yield_to_others(db)
                 await outbox.record(db, ended, now)
             # Forget the results only after the commit, so that they are recorded again if the transaction fails.
             self._flight.drop(ended)
@@ -66,9 +69,17 @@ class MessageSender:
     async def turn(self, _: Pool, __: Config, now: datetime) -> bool:
         # Request the next turn first, in case this one fails.
         self._flight.set_alarm(now + _SOON)
-        await self._record(now)
+        try:
+            return await self._take_turn(now)
+        except LockNotAvailable as fault:
+            log.info("notifications are being changed; trying again", reason=str(fault))
+            return False
+
+    async def _take_turn(self, now: datetime) -> bool:
+        await self._record(now, yields=True)
         more, messages = False, list[OutgoingMessage]()
         async with self._pool.connection() as db, transaction(db, "notifications-turn"):
+            await outbox.yield_to_others(db)
             delivery = await self._delivery(db)
             known = Routing(delivery.policy, delivery.channels, self._config.timezone, self._config.base_url)
             if is_locked := await outbox.try_lock(db):
