@@ -20,7 +20,7 @@ from rolecall.accounts import matching
 from rolecall.accounts.model import Access, Match
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.checking import Facts
-from rolecall.core.db import Db, execute, fetch_all, fetch_rows
+from rolecall.core.db import Db, execute, fetch_all, fetch_rows, fetch_value
 from rolecall.core.text import is_blank, without_control
 from rolecall.identities.actions import create_identity
 from rolecall.identities.model import IdentityType
@@ -123,20 +123,23 @@ async def lock_removals(db: Db, item_ids: Sequence[UUID]) -> None:
     await _lock_requests(db, item_ids)
     rows = await fetch_rows(
         db,
-        """SELECT a.identity_id, c.account_number IS NULL FROM review_items c
+        """SELECT a.identity_id, c.group_number IS NOT NULL FROM review_items c
            LEFT JOIN accounts a ON a.number = c.account_number WHERE c.id = ANY(%(ids)s)""",
         ids=list(item_ids),
     )
-    if (None, False) in rows:
-        await _wait_for_matching(db)
     await take_turns_of_people(db, {id for id, _ in rows if id}, of_groups=any(is_group for _, is_group in rows))
 
 
 async def _lock_requests(db: Db, item_ids: Sequence[UUID]) -> None:
     """Lock requests of other reviews that already remove the access of these items, and wait for reviews that make one.
 
-    Their statuses are read afterwards, because somebody may cancel one meanwhile.
+    Their statuses are read afterwards, because somebody may cancel one meanwhile. If an account has no person, wait for
+    matching before.
     """
+    alone = """SELECT EXISTS (SELECT FROM review_items c JOIN accounts a ON a.number = c.account_number
+        WHERE c.id = ANY(%(ids)s) AND c.decision IN ('Revoke', 'Change', 'Keep Until') AND a.identity_id IS NULL)"""
+    if await fetch_value(db, alone, ids=list(item_ids)):
+        await _wait_for_matching(db)
     accounts = "SELECT account_number::text FROM review_items WHERE id = ANY(%(ids)s) AND account_number IS NOT NULL"
     await execute(db, f"SELECT take_turns('removal', ARRAY({accounts}))", ids=list(item_ids))
     await moving.lock(db, [request_id for _, request_id in await _removing_already(db, item_ids)])
